@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "record/verdict.h"
+
+namespace assay {
+
+// One unit as it was measured: the rawest thing that is kept.
+struct RawUnit {
+  int group = 0;
+  std::string arm;
+  std::string workload;
+  int calls = 1;
+  int64_t wall_ns = 0;   // stop-caused end minus start, null unit not yet subtracted
+  int64_t null_ns = 0;   // this arm's null unit
+  int64_t cpu_ns = 0;
+  bool gated = false;    // single gated call
+  bool redrawn = false;  // the group was redrawn on independent evidence
+};
+
+// The weakest evidence: one group against the incumbent; it may only drop.
+struct Estimate {
+  std::string workload;
+  double seconds = 0;          // per call, median over units
+  double ratio = 0;            // incumbent's (else witness's) time over this one's, same group
+  int groups = 0;
+  double floor_fraction = 0;   // reference floor / seconds
+  bool dropped = false;        // below 0.7 of the incumbent
+};
+// One estimate a workload; the headline workload first.
+struct Estimates {
+  std::vector<Estimate> workloads;
+  std::vector<RawUnit> units;
+  double seconds_spent = 0;
+};
+using EstimateOutcome = std::variant<Estimates, Rejected>;
+
+// Order among verified candidates; no claim.
+struct Ranked {
+  Digest artifact;
+  double log_ratio = 0;  // median over groups of ln(best other / this); larger is faster
+  int groups = 0;
+  bool stopped_early = false;  // three more losses than wins
+};
+struct Ranking {
+  std::vector<Ranked> order;  // fastest first
+  std::vector<RawUnit> units;
+  std::vector<std::pair<Digest, Rejected>> rejected;  // audits revoke
+  double seconds_spent = 0;
+};
+
+enum class DecisionKind { kFaster, kSlower, kSame, kUndecided, kUnstable };
+std::string_view Name(DecisionKind decision);
+std::optional<DecisionKind> ParseDecision(std::string_view name);
+
+// The only evidence that makes a claim: `value` times as fast as `against`.
+struct Decision {
+  std::string against;
+  std::string workload;
+  DecisionKind kind = DecisionKind::kUndecided;
+  std::optional<double> value;  // none without a decision
+  double low = 0, high = 0;     // order statistics of the groups' medians at 1 - 0.01/m
+  double reproduction_low = 0, reproduction_high = 0;  // with the spread between runs
+  int groups = 0;
+  int redrawn = 0;
+  double margin = 0;            // ln; a claim lies beyond it
+  double alpha = 0.01;          // per side, of this comparison
+  std::vector<double> group_log_ratios;
+  std::string note;             // why UNDECIDED or UNSTABLE
+};
+
+// The least time that physics allows, from rates measured in the same run.
+struct Floor {
+  std::string workload;
+  std::string bound_by;      // "f32 peak", "bandwidth"
+  double seconds = 0;
+  double peak_in_run = 0;    // operations a second or bytes a second, whichever binds
+  double operations = 0, bytes = 0;
+};
+
+struct MachineRates {
+  double f32_peak_1t = 0, f32_peak = 0;      // operations a second, one thread and all threads of the policy
+  double copy_bytes = 0, triad_bytes = 0;    // bytes a second with the policy's threads, non-temporal stores
+  double clock_hz = 0;                       // from a dependent multiply chain
+  int lanes = 0, pipes = 0;
+  std::string refused;                       // why the figures are not to be believed, or ""
+};
+
+struct DecisionReport {
+  std::vector<Decision> decisions;
+  std::vector<Floor> floors;
+  MachineRates rates;
+  std::map<std::string, double> seconds;         // arm -> median seconds a call on the headline workload
+  std::map<std::string, std::map<std::string, double>> workload_seconds;  // workload -> arm -> seconds
+  double aa_low = 0, aa_high = 0;                // the witness against itself, ln
+  bool control_found = false;                    // the planted 3 % was found
+  std::vector<RawUnit> units;
+  double seconds_spent = 0;
+};
+using DecideOutcome = std::variant<DecisionReport, Rejected>;
+
+}  // namespace assay
