@@ -42,6 +42,7 @@ struct Scalar {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<Generator> values;
+  std::string from;  // reserved: "inputs.cpp"
 };
 
 enum class Role { kIn, kOut, kInOut };
@@ -54,6 +55,8 @@ struct Compare {
   std::optional<int64_t> clamp_low, clamp_high;
   std::string keys, order, tie, along, given;
   bool unique = false;
+  std::vector<std::string> slice;  // its own slice axes, where `own_slice`
+  bool own_slice = false;
 };
 
 struct Tensor {
@@ -66,6 +69,7 @@ struct Tensor {
   bool optional = false;
   bool prepare = false;
   std::vector<Generator> values;
+  std::string from;               // reserved: "inputs.cpp", "forward:...", "captured:..."
   std::vector<Expression> range;  // integers: inclusive
   std::vector<std::string> may_alias;
   std::optional<Compare> compare;  // out, inout
@@ -100,6 +104,7 @@ struct Policy {
   Determinism deterministic = Determinism::kPerThreads;
   int64_t scratch_bytes = 0;
   std::vector<std::string> libraries;
+  std::optional<double> shape_operations;  // most work of a drawn shape
 };
 
 enum class CacheState { kHot, kWeightsCold, kCold, kInSitu };
@@ -152,6 +157,7 @@ struct Contract {
   std::vector<std::filesystem::path> templates;  // sorted by name
   std::vector<std::filesystem::path> mutants;
   std::vector<std::filesystem::path> honest;
+  std::vector<std::string> unsupported;  // what this version reads but cannot run (LoadOptions)
   Digest hash;  // over its files, without templates/
 
   const Axis* FindAxis(std::string_view name) const;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "contract/contract.h"
+
+namespace assay {
+
+struct LoadOptions {
+  // Accept what the format reserves but this version cannot run (`from`, `captured`, in-situ, ...).
+  // Only for looking at a contract: a run that ignored these keys would check something else.
+  bool allow_unsupported = false;
+};
+
+// Reads a contract folder, or the contract.toml inside it.  Every error is kInvalidInput with the
+// text `FILE:LINE: KEY: what is wrong; remedy`.
+Result<Contract> LoadContract(const std::filesystem::path& folder_or_toml, const LoadOptions& options = {});
+
+// The folder of a contract: `name_or_path` as a path, else as a name in the search folders, in order.
+Result<std::filesystem::path> FindContract(std::string_view name_or_path,
+                                           std::span<const std::filesystem::path> search_folders);
+
+}  // namespace assay
