@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "contract/contract.h"
+#include "record/candidate.h"
+
+namespace assay {
+
+// Reads a kernel source and its `assay:` directives (grammar: docs/contract.md).  Errors are
+// kInvalidInput with the text `FILE:LINE: directive: what is wrong; remedy`.
+Result<Template> ReadTemplate(const std::filesystem::path& path, const Contract& contract);
+
+// The same for a source that is already in memory; `path` only names it.
+Result<Template> ParseTemplate(std::string source, const std::filesystem::path& path, const Contract& contract);
+
+// One point of the family: defaults filled in, inactive knobs dropped, `when` checked, named by
+// content.  Each flag replaces the default of its group; a flag of no group is added as it is.
+// The error names knob, value and the legal values.
+Result<Candidate> MakeCandidate(const Template& family, const KnobValues& set, std::vector<std::string> flags);
+
+// Ok when a candidate of this contract may ask for the compiler option; the error says why not.
+Status CheckFlag(std::string_view flag, FpPolicy policy);
+
+// `-DNAME=value` of every active knob; a word as its number, with `-DNAME_word=number` for each word.
+std::vector<std::string> KnobDefinitions(const Template& family, const Candidate& candidate);
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contract/contract.h"
+
+namespace assay {
+
+// What a finished file may be: which names it exports, which libraries it needs.
+struct FilePolicy {
+  std::vector<std::string> required_exports;
+  std::vector<std::string> allowed_exports;     // besides the required ones
+  std::vector<std::string> needed_libraries;    // sonames, besides the C, C++ and OpenMP runtimes
+  bool trusted_code = false;                    // baselines, peers: only the exports are checked
+};
+FilePolicy PolicyFor(const Contract& contract, bool trusted_code, std::span<const std::string> library_sonames);
+
+// Each returns nothing when the bytes are acceptable, else what is there and what to do.
+// They read a hostile file: every offset in it is checked before it is followed.
+
+// The relocatable object before linking: a name with C linkage besides the entries would stand in
+// for a function of the C library inside this object.
+std::optional<std::string> CheckObject(std::string_view bytes, const FilePolicy& policy);
+// The shared object that will be mapped: no code before the first call (constructors, IFUNC), no
+// TLS, no text relocations, no foreign needed libraries, no executable stack, no W+X segment.
+std::optional<std::string> CheckSharedObject(std::string_view bytes, const FilePolicy& policy);
+
+// The source: which headers it includes, and assembler that leaves its section or reads files.
+std::optional<std::string> CheckSource(std::string_view source);
+
+}  // namespace assay
