@@ -27,16 +27,18 @@ struct InstanceSpec {
   const Artifact* artifact = nullptr;
   const Shape* shape = nullptr;
   int threads = 1;
-  size_t slots = 1;             // calls of one unit that never share a buffer
+  size_t slots = 1;             // calls of one unit that never share a buffer, and decoys
   uint64_t placement_draw = 0;  // equal draws give equal offsets and addresses
-  std::vector<int> processors;  // to pin to; empty = wherever the kernel likes
-  std::chrono::milliseconds load_limit{20000};
+  size_t environment_padding = 0;  // these three as in SessionSpec
+  size_t stack_offset = 0;
+  std::vector<int> cpus;
+  std::vector<size_t> line_offsets;  // by tensor: whole lines by which the payload keeps off its guard page; empty = none
   Stage stage = Stage::kLoad;   // where a failure to load is booked
 };
 
 class Instance;
 using InstanceOutcome = std::variant<Instance, Rejected>;
-using UnitOutcome = std::variant<Completed, Rejected>;
+using CallsOutcome = std::variant<Completed, Rejected>;
 
 // The one place where a contract's arguments become buffers of a process: a shared buffer for each
 // present tensor (and for scratch), cut into slots, each slot between guards.
@@ -62,20 +64,25 @@ class Instance {
   // Arguments in C order; `scalars` in the order of contract.scalars.
   Call CallFor(size_t slot, std::span<const double> scalars) const;
 
-  // Poisons every output of the slot, its gaps and surroundings, and the scratch.  Float types get
-  // NaNs whose payload is drawn from `pattern`; types without NaN get the pattern itself, so that
-  // `pattern` and `~pattern` are complementary.  Inout tensors keep their contents, only what lies around them is poisoned.
-  void PoisonOutputs(size_t slot, uint64_t pattern);
-  // The eight bytes that PoisonOutputs repeats from the slot's first byte on.
-  uint64_t PoisonWord(size_t tensor, size_t slot) const;
+  // The call of ENTRY_prepare for the slot; none when the artifact does not prepare.  To be run in a
+  // unit of its own whenever the prepared inputs changed.
+  std::optional<Call> PrepareCall(size_t slot) const;
 
-  // After a unit: gaps, surroundings, and every slot that no call of the last unit was given still
-  // hold their poison; else wrote_outside with tensor, slot and offset.  Slots never poisoned are skipped.
+  // Poisons the outputs of the slot and what lies around all its buffers; the next unit finds its
+  // scratch poisoned too.  Take a fresh draw for each slot and unit.  Types without NaN get the
+  // complement of the pattern when asked for: two runs with complementary poison must agree.
+  // Inout tensors keep their contents, so poison first and fill after.
+  void PoisonOutputs(size_t slot, uint64_t draw, bool complement = false);
+  // Whether these payload bytes of an output are all still poison.
+  bool StillPoison(size_t tensor, size_t slot, size_t offset, size_t bytes) const;
+
+  // After a unit: gaps between rows, surroundings, and the whole of every poisoned slot that no call of
+  // the last unit was given still hold their poison; else wrote_outside with tensor, slot and offset.
   Result<std::optional<Rejected>> CheckGuards(Stage stage) const;
 
-  // Publishes the calls as one unit and maps every ending that is not a completion to its Reason.
-  // Error: the harness could not run it.
-  Result<UnitOutcome> RunUnit(std::span<const Call> calls, std::chrono::milliseconds limit, UnitMode mode, Stage stage);
+  // Publishes the calls as one unit and maps every ending that is not a clean completion to its
+  // Reason.  After a Rejected nothing can be run here any more.  Error: the harness could not run it.
+  Result<CallsOutcome> RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode, Stage stage);
 
   int64_t scratch_bytes() const;
   Session& session();
