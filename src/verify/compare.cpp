@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "numerics/assay/formats.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// How many times the worst honest order a candidate may be off, and how many roundings on top.
+constexpr double kHonestFactor = 2.0;
+constexpr double kHonestRoundings = 1.0;
+// Largest mean error in output steps; truncation instead of rounding has one half.
+constexpr double kBiasLimit = 0.25;
+// Fewer slices than this say nothing about a share or a mean over slices.
+constexpr size_t kFewSlices = 8;
+// An element's own rounding dominates its bound when the bound is no wider than this many steps.
+constexpr double kRoundingDominates = 1.0;
+
+Dtype FormatOf(DType dtype) {
+  Dtype format = Dtype::kF32;
+  ASSAY_CHECK(DtypeFromName(Info(dtype).name, format));
+  return format;
+}
+
+ElementVerdict Settled(bool right, double limit) {
+  if (right) return {ElementResult::kRight, 0.0, limit};
+  return {ElementResult::kWrong, kInfinity, limit};
+}
+
+// A value that no order of evaluation changes, but that may still need one rounding to the output's format.
+ElementVerdict JudgeExactly(const OutputRule& rule, const ExpectedElement& expected, double actual) {
+  const double rounded = RoundedTo(rule.dtype, expected.value);
+  if (std::isinf(rounded)) return Settled(actual == rounded, 0.0);
+  const double error = std::abs(actual - expected.value);
+  // A representable value has one right answer; another lies between two neighbours, and only at the
+  // midpoint are both of them nearest.
+  const double limit = rounded == expected.value ? 0.0 : std::abs(rounded - expected.value);
+  const bool right = error <= limit;
+  return {right ? ElementResult::kRight : ElementResult::kWrong, error, limit};
+}
+
+ElementVerdict JudgeWithin(const OutputRule& rule, const ExpectedElement& expected, double actual) {
+  // The step where the answer may lie, not where the value lies: just below a power of two an honest
+  // answer can round in the wider binade.
+  const double step = StepOf(rule.dtype, std::abs(expected.value) + expected.bound);
+  const Dtype format = FormatOf(rule.dtype);
+  const double underflow = rule.flush ? SmallestNormal(format) : 0.5 * SmallestSubnormal(format);
+  const double limit = expected.bound + 0.5 * step + (IsFloating(format) ? underflow : 0.0);
+  if (!std::isfinite(limit)) return {ElementResult::kExcluded, 0.0, kInfinity};
+  const double error = std::abs(actual - expected.value);
+  const bool right = error <= limit;
+  return {right ? ElementResult::kRight : ElementResult::kWrong, error, limit};
+}
+
+double Percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0.0;
+  std::sort(values.begin(), values.end());
+  const auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<size_t>(std::ceil(share * last))];
+}
+
+double Ratio(double measured, double limit) {
+  if (measured <= limit) return limit > 0.0 ? measured / limit : 0.0;
+  return limit > 0.0 ? measured / limit : kInfinity;
+}
+
+struct Worst {
+  PrecisionVerdict verdict;
+
+  Worst() { verdict.ok = true; }
+
+  // A NaN is never at most its limit, so it fails.
+  void Take(const char* rule, int64_t slice, double measured, double limit) {
+    const bool ok = measured <= limit;
+    const double ratio = std::isnan(measured) ? kInfinity : Ratio(measured, limit);
+    if (!ok) verdict.ok = false;
+    if (ratio < verdict.worst || (ratio == 0.0 && verdict.worst == 0.0 && ok)) return;
+    verdict.rule = rule;
+    verdict.slice = slice;
+    verdict.measured = measured;
+    verdict.limit = limit;
+    verdict.worst = ratio;
+  }
+};
+
+// Honest errors of one slice may share one random factor (the error of a row's largest logit), and a
+// handful of draws of it can all be small by luck.  What is usual in the other slices, carried over
+// by the bound, says what this one could have been.
+double UsualShareOfBound(std::span<const SliceTally> slices) {
+  std::vector<double> shares;
+  for (const SliceTally& slice : slices) {
+    if (slice.has_honest() && slice.bound_rms() > 0.0) shares.push_back(slice.honest_rms() / slice.bound_rms());
+  }
+  return shares.size() < kFewSlices ? 0.0 : Percentile(std::move(shares), 0.95);
+}
+
+void JudgeRms(std::span<const SliceTally> slices, Worst& worst) {
+  const double usual = UsualShareOfBound(slices);
+  std::vector<std::pair<double, const SliceTally*>> own;
+  for (const SliceTally& slice : slices) {
+    if (!slice.has_honest() || slice.judged() == 0) continue;
+    const double floor = kHonestRoundings * slice.unit();
+    const double honest = std::max(slice.honest_rms(), usual * slice.bound_rms());
+    worst.Take("rms of one slice", slice.slice(), slice.error_rms(), kHonestFactor * honest + floor);
+    own.emplace_back(Ratio(slice.error_rms(), kHonestFactor * slice.honest_rms() + floor), &slice);
+  }
+  if (own.size() < kFewSlices) return;
+  // Most slices must keep the sharp limit by their own honest errors alone.
+  std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto& [ratio, slice] = own[own.size() * 3 / 4];
+  worst.Take("rms of most slices", slice->slice(), ratio, 1.0);
+}
+
+void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
+  std::vector<double> means;
+  for (const SliceTally& slice : slices) {
+    if (const auto bias = slice.bias()) means.push_back(*bias);
+  }
+  if (means.size() < kFewSlices) return;
+  const auto count = static_cast<double>(means.size());
+  double mean = 0;
+  for (const double m : means) mean += m / count;
+  double square = 0;
+  for (const double m : means) square += (m - mean) * (m - mean);
+  const double deviation = std::sqrt(square / (count - 1.0));
+  worst.Take("bias", 0, std::abs(mean), kBiasLimit + 6.0 * deviation / std::sqrt(count));
+}
+
+}  // namespace
+
+double StepOf(DType dtype, double x) { return StepAt(FormatOf(dtype), x); }
+double RoundedTo(DType dtype, double x) { return RoundTo(FormatOf(dtype), x); }
+double RoundoffOf(DType dtype) { return Info(dtype).is_float ? UnitRoundoff(FormatOf(dtype)) : 0.0; }
+
+bool CanCompare(CompareClass kind) { return kind == CompareClass::kExact || kind == CompareClass::kAccumulate; }
+
+ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expected, double actual) {
+  if (expected.no_information) return {ElementResult::kExcluded, 0.0, kInfinity};
+  if (std::isnan(expected.value)) return Settled(std::isnan(actual), 0.0);
+  if (std::isinf(expected.value)) return Settled(actual == expected.value, 0.0);
+  const bool exact = rule.kind == CompareClass::kExact || expected.exact;
+  if (!exact && !(expected.bound < kInfinity)) return {ElementResult::kExcluded, 0.0, kInfinity};
+  if (exact) return JudgeExactly(rule, expected, actual);
+  if (!std::isfinite(actual)) return Settled(false, expected.bound);
+  return JudgeWithin(rule, expected, actual);
+}
+
+ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& expected, double actual,
+                               std::span<const double> honest) {
+  const ElementVerdict verdict = JudgeElement(rule, expected, actual);
+  if (verdict.result == ElementResult::kExcluded) {
+    ++excluded_;
+    return verdict;
+  }
+  ++judged_;
+  if (!std::isfinite(expected.value)) return verdict;  // settled, and no part of any mean
+  const double error = actual - expected.value;
+  const double step = StepOf(rule.dtype, expected.value);
+  error_square_ += error * error;
+  bound_square_ += expected.bound * expected.bound;
+  value_square_ += expected.value * expected.value;
+  roundoff_ = std::max(RoundoffOf(rule.in), RoundoffOf(rule.dtype));
+  smallest_step_ = StepOf(rule.dtype, 0.0);
+  if (rule.kind == CompareClass::kAccumulate && !expected.exact && expected.bound <= kRoundingDominates * step) {
+    bias_sum_ += error / step;
+    ++bias_elements_;
+  }
+  if (!honest.empty()) {
+    ASSAY_CHECK(honest.size() == honest_square_.size());
+    ++honest_elements_;
+    for (size_t i = 0; i < honest.size(); ++i) {
+      const double off = RoundedTo(rule.dtype, honest[i]) - expected.value;
+      honest_square_[i] += off * off;
+    }
+  }
+  return verdict;
+}
+
+void SliceTally::Join(const SliceTally& other) {
+  ASSAY_CHECK(honest_square_.size() == other.honest_square_.size());
+  judged_ += other.judged_;
+  excluded_ += other.excluded_;
+  honest_elements_ += other.honest_elements_;
+  bias_elements_ += other.bias_elements_;
+  error_square_ += other.error_square_;
+  bound_square_ += other.bound_square_;
+  value_square_ += other.value_square_;
+  bias_sum_ += other.bias_sum_;
+  roundoff_ = std::max(roundoff_, other.roundoff_);
+  smallest_step_ = std::max(smallest_step_, other.smallest_step_);
+  for (size_t i = 0; i < honest_square_.size(); ++i) honest_square_[i] += other.honest_square_[i];
+}
+
+double SliceTally::error_rms() const { return judged_ > 0 ? std::sqrt(error_square_ / static_cast<double>(judged_)) : 0.0; }
+double SliceTally::bound_rms() const { return judged_ > 0 ? std::sqrt(bound_square_ / static_cast<double>(judged_)) : 0.0; }
+
+double SliceTally::honest_rms() const {
+  double worst = 0;
+  for (const double square : honest_square_) worst = std::max(worst, square);
+  return honest_elements_ > 0 ? std::sqrt(worst / static_cast<double>(honest_elements_)) : 0.0;
+}
+
+double SliceTally::unit() const {
+  if (judged_ == 0) return 0.0;
+  return roundoff_ * std::sqrt(value_square_ / static_cast<double>(judged_)) + smallest_step_;
+}
+
+std::optional<double> SliceTally::bias() const {
+  if (bias_elements_ == 0) return std::nullopt;
+  return bias_sum_ / static_cast<double>(bias_elements_);
+}
+
+std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
+  std::vector<SliceTally> joined;
+  for (SliceTally& tally : tallies) {
+    if (!joined.empty() && joined.back().judged() < kSliceElements) {
+      joined.back().Join(tally);
+    } else {
+      joined.push_back(std::move(tally));
+    }
+  }
+  // What is left over at the end belongs to the last full one.
+  if (joined.size() >= 2 && joined.back().judged() < kSliceElements) {
+    joined[joined.size() - 2].Join(joined.back());
+    joined.pop_back();
+  }
+  return joined;
+}
+
+PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices) {
+  Worst worst;
+  JudgeRms(slices, worst);
+  JudgeBias(slices, worst);
+  return worst.verdict;
+}
+
+}  // namespace assay

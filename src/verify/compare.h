@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "contract/contract.h"
+#include "numerics/dtype.h"
+
+// The comparison of an answer with the executed reference: pure functions, no process and no file.
+// Nobody types a tolerance: every limit here comes from running the reference.
+namespace assay {
+
+// What the executed reference says of one output element.
+struct ExpectedElement {
+  double value = 0;        // unrounded
+  double bound = 0;        // E: what an honest evaluation in the declared format may differ by
+  bool exact = false;      // every order of evaluation computes it exactly
+  bool no_information = false;  // an overflow within reach, or a branch that rounding could have taken otherwise
+};
+
+struct OutputRule {
+  CompareClass kind = CompareClass::kAccumulate;
+  DType dtype = DType::kF32;  // of the output
+  DType in = DType::kF32;     // of the arithmetic
+  bool flush = false;         // subnormals may become zero
+};
+
+enum class ElementResult { kRight, kExcluded, kWrong };
+
+struct ElementVerdict {
+  ElementResult result = ElementResult::kWrong;
+  double error = 0;  // |got - expected|; infinite for a NaN or an infinity where none is due
+  double limit = 0;
+};
+
+// Distance between neighbouring values of the format around x; 1 for integers.
+double StepOf(DType dtype, double x);
+// The nearest value of the format, ties to even.
+double RoundedTo(DType dtype, double x);
+// The relative error of one rounding; 0 for integers.
+double RoundoffOf(DType dtype);
+
+// NaN and infinity are settled before any subtraction; every acceptance is stated positively.
+ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expected, double actual);
+
+// "accumulate" and "exact" are what this version compares.
+bool CanCompare(CompareClass kind);
+
+// One slice of one output (or several small neighbours, see kSliceElements), as sums over its
+// judged elements: what the precision rules need, whatever the slice's size.
+class SliceTally {
+ public:
+  SliceTally(int64_t slice, size_t honest_orders) : slice_(slice), honest_square_(honest_orders, 0.0) {}
+
+  // `honest`: the answers of the honest evaluations, in one order throughout; empty when none were run.
+  ElementVerdict Add(const OutputRule& rule, const ExpectedElement& expected, double actual, std::span<const double> honest);
+  // Takes over the sums of a neighbour.
+  void Join(const SliceTally& other);
+
+  int64_t slice() const { return slice_; }
+  int64_t judged() const { return judged_; }
+  int64_t excluded() const { return excluded_; }
+  double error_rms() const;
+  double bound_rms() const;
+  double honest_rms() const;  // of the worst honest order; 0 without any
+  double unit() const;        // one rounding of the arithmetic or of the output, on the scale of the slice
+  bool has_honest() const { return honest_elements_ > 0; }
+  // Mean of (got - expected) / step over elements whose own rounding dominates the bound.
+  std::optional<double> bias() const;
+
+ private:
+  int64_t slice_;
+  int64_t judged_ = 0, excluded_ = 0, honest_elements_ = 0, bias_elements_ = 0;
+  double error_square_ = 0, bound_square_ = 0, value_square_ = 0, bias_sum_ = 0, roundoff_ = 0, smallest_step_ = 0;
+  std::vector<double> honest_square_;
+};
+
+// Slices smaller than this are judged together with their neighbours: the spread of one or two
+// errors says nothing about the precision of the arithmetic behind them.
+inline constexpr int64_t kSliceElements = 32;
+std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies);
+
+struct PrecisionVerdict {
+  bool ok = false;
+  std::string rule;      // "rms of one slice", "rms of most slices", "bias"
+  int64_t slice = 0;     // the worst one
+  double measured = 0;
+  double limit = 0;
+  double worst = 0;      // largest measured / limit over all rules
+};
+
+// Per slice: RMS at most twice the worst honest order + 1 u; over slices: bias below a quarter step.
+// Both are silent (ok, worst 0) where they have nothing to judge by.
+PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices);
+
+// Share of elements that no one can judge; above kExcludedCap a regime proves nothing.
+inline constexpr double kExcludedCap = 0.05;
+
+}  // namespace assay

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kU = 0x1p-24;       // f32
+constexpr double kStep1 = 0x1p-23;   // f32 at 1
+
+constexpr OutputRule kF32{CompareClass::kAccumulate, DType::kF32, DType::kF32, false};
+constexpr OutputRule kFlush{CompareClass::kAccumulate, DType::kF32, DType::kF32, true};
+constexpr OutputRule kBf16{CompareClass::kAccumulate, DType::kBf16, DType::kF32, false};
+constexpr OutputRule kExactF32{CompareClass::kExact, DType::kF32, DType::kF32, false};
+constexpr OutputRule kExactI32{CompareClass::kExact, DType::kI32, DType::kF32, false};
+
+TEST(JudgeElement, SettlesEveryKindOfNumber) {
+  struct Case {
+    const char* name;
+    OutputRule rule;
+    ExpectedElement expected;
+    double actual;
+    ElementResult result;
+  };
+  constexpr auto kRight = ElementResult::kRight;
+  constexpr auto kWrong = ElementResult::kWrong;
+  constexpr auto kExcluded = ElementResult::kExcluded;
+  const Case cases[] = {
+      {"equal", kF32, {1.0, 0.1}, 1.0, kRight},
+      {"just inside the bound", kF32, {100.0, 1.0}, 101.0, kRight},
+      {"just outside the bound", kF32, {100.0, 1.0}, 101.01, kWrong},
+      {"just inside below", kF32, {100.0, 1.0}, 99.0, kRight},
+      {"just outside below", kF32, {100.0, 1.0}, 98.99, kWrong},
+      {"half a step is the output's own rounding", kF32, {1.0 + 0.5 * kStep1, 0.0}, 1.0 + kStep1, kRight},
+      {"a whole step beyond a zero bound", kF32, {1.0, 0.0}, 1.0 + kStep1, kWrong},
+      {"the step of the output, not of the arithmetic", kBf16, {1.0, 0.0}, 1.0 + 0x1p-8, kRight},
+      {"two thirds of a bf16 step", kBf16, {1.0, 0.0}, 1.0 + 0x1.6p-8, kWrong},
+      {"near zero within the bound", kF32, {0.0, 1.0}, 0.9, kRight},
+      {"minus zero", kF32, {0.0, 0.0}, -0.0, kRight},
+      {"the smallest subnormal rounded away", kF32, {0x1p-149, 0.0}, 0.0, kRight},
+      {"two subnormal steps", kF32, {0x1p-148, 0.0}, 0.0, kWrong},
+      {"flushed where flushing is allowed", kFlush, {0x1p-127, 0.0}, 0.0, kRight},
+      {"flushed where it is not", kF32, {0x1p-127, 0.0}, 0.0, kWrong},
+      {"a normal number is never flushed", kFlush, {0x1p-124, 0.0}, 0.0, kWrong},
+      {"NaN instead of a number", kF32, {1.0, 1.0}, kNaN, kWrong},
+      {"a number instead of NaN", kF32, {kNaN, 1.0}, 1.0, kWrong},
+      {"NaN where NaN was due", kF32, {kNaN, 0.0}, kNaN, kRight},
+      {"overflow to infinity", kF32, {3e38, 1e30}, kInf, kWrong},
+      {"minus infinity for a number", kF32, {1.0, 1.0}, -kInf, kWrong},
+      {"infinity of the right sign", kF32, {kInf, 0.0}, kInf, kRight},
+      {"infinity of the wrong sign", kF32, {kInf, 0.0}, -kInf, kWrong},
+      {"a number for infinity", kF32, {kInf, 0.0}, 3e38, kWrong},
+      {"a bound without end tells nothing", kF32, {1.0, kInf}, 5.0, kExcluded},
+      {"a NaN bound tells nothing", kF32, {1.0, kNaN}, 5.0, kExcluded},
+      {"an ambiguous branch tells nothing", kF32, {1.0, 0.0, false, true}, 5.0, kExcluded},
+      {"exact, equal", kF32, {3.0, 10.0, true}, 3.0, kRight},
+      {"exact, one step off though within the bound", kF32, {3.0, 10.0, true}, 3.0 + 0x1p-22, kWrong},
+      {"exact, one step below a power of two", kF32, {1.0, 10.0, true}, 1.0 - 0x1p-24, kWrong},
+      {"exact sum, output rounds to nearest", kBf16, {1.0 + 0x1.4p-8, 0.0, true}, 1.0 + 0x1p-7, kRight},
+      {"exact sum, output truncates", kBf16, {1.0 + 0x1.4p-8, 0.0, true}, 1.0, kWrong},
+      {"exact sum at the midpoint, either neighbour", kBf16, {1.0 + 0x1p-8, 0.0, true}, 1.0 + 0x1p-7, kRight},
+      {"exact NaN", kF32, {3.0, 10.0, true}, kNaN, kWrong},
+      {"class exact, equal", kExactF32, {0.1F, 0.0}, 0.1F, kRight},
+      {"class exact, bound is no excuse", kExactF32, {1.0, 0.5}, 1.25, kWrong},
+      {"class exact, infinite bound is no excuse", kExactF32, {1.0, kInf}, 1.25, kWrong},
+      {"class exact, zero's sign", kExactF32, {-0.0, 0.0}, 0.0, kRight},
+      {"integer, equal", kExactI32, {7.0, 0.0}, 7.0, kRight},
+      {"integer, off by one", kExactI32, {7.0, 0.0}, 8.0, kWrong},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(JudgeElement(c.rule, c.expected, c.actual).result, c.result);
+  }
+}
+
+TEST(JudgeElement, SaysHowFarOff) {
+  const ElementVerdict verdict = JudgeElement(kF32, {100.0, 1.0}, 103.0);
+  EXPECT_DOUBLE_EQ(verdict.error, 3.0);
+  EXPECT_NEAR(verdict.limit, 1.0, 1e-5);
+  EXPECT_TRUE(std::isinf(JudgeElement(kF32, {100.0, 1.0}, kNaN).error));
+}
+
+// Slices of `size` elements around 1 whose errors are normal with these spreads, in units of u.
+std::vector<SliceTally> Draw(size_t slices, int size, double candidate_u, double honest_u, double bound_u, uint64_t seed,
+                             const OutputRule& rule = kF32, double shift_steps = 0) {
+  Stream stream(Seed::FromNumber(seed));
+  std::vector<SliceTally> tallies;
+  for (size_t s = 0; s < slices; ++s) {
+    SliceTally tally(static_cast<int64_t>(s), 3);
+    for (int i = 0; i < size; ++i) {
+      const double value = 1.0 + stream.Unit();
+      double honest[3];
+      for (double& h : honest) h = value + honest_u * kU * stream.Normal();
+      const double actual = value + candidate_u * kU * stream.Normal() + shift_steps * StepOf(rule.dtype, value);
+      tally.Add(rule, {value, bound_u * kU}, actual, honest);
+    }
+    tallies.push_back(std::move(tally));
+  }
+  return tallies;
+}
+
+TEST(JudgePrecision, MeasuresTheSpreadAgainstHonestOrders) {
+  struct Case {
+    const char* name;
+    double candidate, honest;
+    bool ok;
+  };
+  const Case cases[] = {
+      {"as good as the honest ones", 10, 10, true},
+      {"half as much again", 15, 10, true},
+      {"three times as bad", 30, 10, false},
+      {"honest ones are exact, one rounding is free", 1.0, 0, true},
+      {"honest ones are exact, three roundings are not", 4.0, 0, false},
+      {"better than the honest ones", 0, 10, true},
+      {"NaN", kNaN, 10, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    // The bound is a wall against nonsense, wide enough to let all of these through.
+    EXPECT_EQ(JudgePrecision(Draw(64, 256, c.candidate, c.honest, 1000, 1)).ok, c.ok);
+  }
+}
+
+TEST(JudgePrecision, FindsOneBadSliceAmongMany) {
+  auto tallies = Draw(63, 256, 10, 10, 1000, 2);
+  EXPECT_TRUE(JudgePrecision(tallies).ok);
+  auto bad = Draw(1, 256, 80, 10, 1000, 3);
+  tallies.push_back(bad[0]);
+  const PrecisionVerdict verdict = JudgePrecision(tallies);
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_EQ(verdict.rule, "rms of one slice");
+  EXPECT_GT(verdict.worst, 2.0);
+}
+
+// All errors of a slice share one factor, so each slice is a single draw: the ensemble is small by
+// luck in some of them.  An honest kernel must not be refused for that.
+TEST(JudgePrecision, ForgivesOneSharedFactorPerSlice) {
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Stream stream(Seed::FromNumber(seed));
+    std::vector<SliceTally> tallies;
+    for (int s = 0; s < 64; ++s) {
+      SliceTally tally(s, 4);
+      const double factor = stream.Normal();
+      double honest_factor[4];
+      for (double& h : honest_factor) h = stream.Normal();
+      for (int i = 0; i < 64; ++i) {
+        const double weight = stream.Unit();
+        double honest[4];
+        for (size_t h = 0; h < 4; ++h) honest[h] = 1.0 + 20 * kU * weight * honest_factor[h];
+        tally.Add(kF32, {1.0, 200 * kU}, 1.0 + 20 * kU * weight * factor, honest);
+      }
+      tallies.push_back(std::move(tally));
+    }
+    if (!JudgePrecision(tallies).ok) ++refused;
+  }
+  EXPECT_EQ(refused, 0);
+}
+
+TEST(JudgePrecision, HoldsTheMeanError) {
+  struct Case {
+    const char* name;
+    double shift_steps;
+    bool ok;
+  };
+  const Case cases[] = {{"none", 0, true}, {"a fifth of a step", 0.2, true}, {"half a step: truncation", 0.5, false}, {"upward", -0.5, false}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    // Honest orders spread by half a bf16 step, so that the mean alone decides.
+    const auto tallies = Draw(64, 256, 0, 0x1p16, 1, 4, kBf16, c.shift_steps);
+    const PrecisionVerdict verdict = JudgePrecision(tallies);
+    EXPECT_EQ(verdict.ok, c.ok);
+    if (!c.ok) {
+      EXPECT_EQ(verdict.rule, "bias");
+    }
+  }
+}
+
+TEST(JudgePrecision, LeavesBiasToTheSpreadWhereTheBoundIsWide) {
+  const auto tallies = Draw(64, 256, 0, 0x1p16, 0x1p18, 4, kBf16, 0.5);
+  EXPECT_NE(JudgePrecision(tallies).rule, "bias");
+}
+
+TEST(JudgePrecision, IsSilentWithoutHonestOrders) {
+  std::vector<SliceTally> tallies;
+  for (int s = 0; s < 20; ++s) {
+    SliceTally tally(s, 0);
+    for (int i = 0; i < 40; ++i) tally.Add(kF32, {1.0, 1000 * kU}, 1.0 + 900 * kU, {});
+    tallies.push_back(std::move(tally));
+  }
+  const PrecisionVerdict verdict = JudgePrecision(tallies);
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_EQ(verdict.worst, 0);
+}
+
+TEST(JoinSmallSlices, KeepsEveryElementAndLosesNone) {
+  for (const int size : {1, 5, 31, 32, 100}) {
+    SCOPED_TRACE(size);
+    const auto joined = JoinSmallSlices(Draw(70, size, 1, 1, 10, 5));
+    int64_t judged = 0;
+    for (const SliceTally& tally : joined) {
+      judged += tally.judged();
+      EXPECT_GE(tally.judged(), kSliceElements);
+    }
+    EXPECT_EQ(judged, 70 * size);
+  }
+  EXPECT_EQ(JoinSmallSlices(Draw(1, 3, 1, 1, 10, 6)).size(), 1U);
+  EXPECT_TRUE(JoinSmallSlices({}).empty());
+}
+
+TEST(SliceTally, CountsWhatNobodyCanJudge) {
+  SliceTally tally(0, 0);
+  tally.Add(kF32, {1.0, kInf}, 1.0, {});
+  tally.Add(kF32, {1.0, 0.1}, 1.0, {});
+  EXPECT_EQ(tally.excluded(), 1);
+  EXPECT_EQ(tally.judged(), 1);
+}
+
+}  // namespace
+}  // namespace assay
