@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What an author's Reference is handed: the call's arguments and the slice to compute.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "environment.h"
+#include "tensor.h"
+
+namespace assay {
+
+// One arithmetic's way to do everything that is not an operator; specialised beside each type:
+//   Real Leaf(value, is_integer)         an input or a constant
+//   Real Element(row, i)                 element of an input
+//   Real Apply(Fn, x), Cast(Dtype, x), Select(condition, a, b), Smaller/Larger(a, b), Abs(x)
+//   Sum(n, term), Dot(n, a, b), DotRows(row, row), Max(n, term), ArgMax(n, term), Centred(n, term)
+//   SoftmaxFinish(store, values, lse)    see softmax.h
+//   Answer Report(x)                     what an output says
+template <class Real>
+struct Ops;
+
+// A line of a tensor; a view, cheap to copy.
+template <class Real>
+class Row {
+ public:
+  Row() = default;
+  explicit Row(const RawRow& raw) : raw_(raw) {}
+
+  int64_t size() const { return raw_.count; }
+  Real operator[](int64_t i) const {
+    if (i < 0 || i >= raw_.count) {
+      FailReference("row of tensor number " + std::to_string(raw_.tensor) + ": element " + std::to_string(i) + " of " +
+                    std::to_string(raw_.count));
+    }
+    return Ops<Real>::Element(raw_, i);
+  }
+  const RawRow& raw() const { return raw_; }
+
+ private:
+  RawRow raw_;
+};
+
+// The one point of the contract's slice axes that this call computes.
+class Slice {
+ public:
+  Slice(const int64_t* index, int rank) : rank_(rank) {
+    for (int i = 0; i < rank; ++i) index_[static_cast<size_t>(i)] = index[i];
+  }
+
+  int rank() const { return rank_; }
+  template <size_t N>
+  std::array<int64_t, N> index() const {
+    if (static_cast<int>(N) != rank_) {
+      FailReference("the contract's slice has " + std::to_string(rank_) + " axes, the reference takes " + std::to_string(N));
+    }
+    std::array<int64_t, N> result{};
+    for (size_t i = 0; i < N; ++i) result[i] = index_[i];
+    return result;
+  }
+
+ private:
+  std::array<int64_t, kMaxRank> index_{};
+  int rank_;
+};
+
+// Assigning writes one element of an output.
+template <class Real>
+class OutputElement {
+ public:
+  OutputElement(Sink* sink, int tensor, int64_t element) : sink_(sink), tensor_(tensor), element_(element) {}
+  void operator=(const Real& value) const {
+    Answer answer = Ops<Real>::Report(value);
+    if (environment.ambiguous) answer.flags |= kAnswerAmbiguous;
+    sink_->Write(tensor_, element_, answer);
+  }
+
+ private:
+  Sink* sink_;
+  int tensor_;
+  int64_t element_;
+};
+
+// An element of an output as the candidate returned it: an index or a number, as it is needed.
+template <class Real>
+class GivenElement {
+ public:
+  GivenElement(Real number, int64_t integer) : number_(number), integer_(integer) {}
+  operator Real() const { return number_; }          // NOLINT(google-explicit-constructor)
+  operator int64_t() const { return integer_; }      // NOLINT(google-explicit-constructor)
+
+ private:
+  Real number_;
+  int64_t integer_;
+};
+
+template <class Real>
+class Args {
+ public:
+  explicit Args(const Context& context) : context_(&context) {}
+
+  int64_t axis(std::string_view name) const {
+    for (const NamedAxis& axis : context_->axes) {
+      if (axis.name == name) return axis.value;
+    }
+    internal::UnknownName("axis", name);
+  }
+
+  Real scalar(std::string_view name) const {
+    const NamedScalar& scalar = FindScalar(name);
+    return Ops<Real>::Leaf(scalar.value, !IsFloating(scalar.dtype));
+  }
+
+  // Whether an optional tensor is there in this call.
+  bool has(std::string_view name) const {
+    return context_->tensors[static_cast<size_t>(internal::FindTensor(*context_, name))].present;
+  }
+
+  // Indices of all dimensions but the last; or of all, with assay::all for the one that runs.
+  template <class... Index>
+  Row<Real> row(std::string_view name, Index... index) const {
+    const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
+    return Row<Real>(internal::FindRow(*context_, name, list.data(), sizeof...(Index)));
+  }
+
+  template <class... Index>
+  Real at(std::string_view name, Index... index) const {
+    RawRow element = Element(name, index...);
+    return Ops<Real>::Element(element, 0);
+  }
+
+  // An element or a scalar of an integer type, as a number to count and index with.
+  template <class... Index>
+  int64_t integer(std::string_view name, Index... index) const {
+    if constexpr (sizeof...(Index) == 0) {
+      for (const NamedScalar& scalar : context_->scalars) {
+        if (scalar.name == name) return scalar.integer;
+      }
+    }
+    const RawRow element = Element(name, index...);
+    Touch(element);
+    return LoadInteger(element.dtype, element.data, element.offset);
+  }
+
+  template <class... Index>
+  GivenElement<Real> given(std::string_view name, Index... index) const {
+    const RawRow element = Element(name, index...);
+    const double value = element.Load(0);
+    return {Ops<Real>::Leaf(value, !IsFloating(element.dtype)),
+            IsFloating(element.dtype) ? 0 : LoadInteger(element.dtype, element.data, element.offset)};
+  }
+
+  template <class... Index>
+  OutputElement<Real> out(std::string_view name, Index... index) const {
+    const int id = internal::FindTensor(*context_, name);
+    const TensorView& tensor = internal::Present(*context_, id);
+    if (tensor.role == Role::kIn || tensor.role == Role::kGiven) {
+      FailReference("tensor " + internal::Quoted(name) + " is no output; the reference may not write it");
+    }
+    const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
+    return {context_->sink, id, internal::ElementOffset(tensor, list.data(), sizeof...(Index))};
+  }
+
+  // publish(name, indices..., value): an intermediate that a comparison needs.
+  template <class... Rest>
+  void publish(std::string_view name, Rest... rest) const {
+    static_assert(sizeof...(Rest) >= 1 && sizeof...(Rest) <= kMaxRank + 1);
+    const std::tuple<Rest...> all_of{rest...};
+    NamedAnswer answer;
+    answer.name = name;
+    answer.rank = static_cast<int>(sizeof...(Rest)) - 1;
+    CopyIndices(all_of, answer, std::make_index_sequence<sizeof...(Rest) - 1>{});
+    answer.answer = Ops<Real>::Report(Real(std::get<sizeof...(Rest) - 1>(all_of)));
+    if (environment.ambiguous) answer.answer.flags |= kAnswerAmbiguous;
+    context_->sink->Publish(std::move(answer));
+  }
+
+ private:
+  template <class Tuple, size_t... I>
+  static void CopyIndices(const Tuple& list, NamedAnswer& answer, std::index_sequence<I...>) {
+    ((answer.index[I] = static_cast<int64_t>(std::get<I>(list))), ...);
+  }
+
+  template <class... Index>
+  RawRow Element(std::string_view name, Index... index) const {
+    const int id = internal::FindTensor(*context_, name);
+    const TensorView& tensor = internal::Readable(*context_, id);
+    const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
+    RawRow element;
+    element.data = tensor.data;
+    element.dtype = tensor.dtype;
+    element.tensor = id;
+    element.offset = internal::ElementOffset(tensor, list.data(), sizeof...(Index));
+    element.count = 1;
+    return element;
+  }
+
+  void Touch(const RawRow& element) const {
+    if (environment.counters != nullptr) context_->sink->Touch(element.tensor, element.offset);
+  }
+
+  const NamedScalar& FindScalar(std::string_view name) const {
+    for (const NamedScalar& scalar : context_->scalars) {
+      if (scalar.name == name) return scalar;
+    }
+    internal::UnknownName("scalar", name);
+  }
+
+  const Context* context_;
+};
+
+}  // namespace assay
