@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "record/attempt.h"
+
+namespace assay {
+
+// Facts that make timings comparable; `walls` and `gaps` are for others to fill.
+Machine ThisMachine();
+
+// The processors this process may use, in order.
+std::vector<int> AllowedProcessors();
+
+// Bytes of the largest cache that a core sees; 32 MiB when the kernel does not say.
+int64_t LastLevelCacheBytes();
+
+// What all processors and this process's own tree had used at one moment.
+struct CpuSnapshot {
+  std::chrono::steady_clock::time_point when;
+  double busy_seconds = 0;   // of the measured processors: user, nice, system, irq, softirq
+  double steal_seconds = 0;  // that the host took from them
+  double own_seconds = 0;    // this process, its living descendants, and those it has buried
+};
+Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors);
+
+// What happened between two snapshots that no candidate can cause.
+struct Disturbance {
+  double wall_seconds = 0;
+  double foreign_seconds = 0;  // busy on the measured processors beyond our own tree
+  double steal_seconds = 0;
+  std::string Describe() const;
+};
+Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after);
+
+// The kernel counts in ticks of 10 ms per processor, so that less than `allowance` says nothing.
+// Beyond it, more than 5 % of the wall time in foreign hands (or 2 % stolen) spoils a group.
+inline constexpr double kForeignShare = 0.05;
+inline constexpr double kStealShare = 0.02;
+bool Disturbed(const Disturbance& disturbance, int processors);
+
+// One campaign times at a time on a machine: a lock on a file that everybody can open.
+class MachineLease {
+ public:
+  // Waits at most `patience`; nothing when somebody else still holds it then.
+  static Result<std::optional<MachineLease>> Acquire(std::chrono::milliseconds patience);
+  // The same on a file of the caller's choice.
+  static Result<std::optional<MachineLease>> AcquireAt(const std::filesystem::path& file,
+                                                       std::chrono::milliseconds patience);
+  MachineLease(MachineLease&&) noexcept = default;
+  MachineLease& operator=(MachineLease&&) noexcept = default;
+
+ private:
+  explicit MachineLease(UniqueFd file) : file_(std::move(file)) {}
+  UniqueFd file_;  // closing it releases the lock, even when the process is killed
+};
+
+}  // namespace assay

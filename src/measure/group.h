@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "contract/contract.h"
+#include "contract/shape.h"
+#include "measure/environment.h"
+#include "measure/plan.h"
+#include "record/seams.h"
+#include "record/timing.h"
+
+namespace assay {
+
+// One contestant of a group: a process of its own.
+struct Arm {
+  std::string name;  // unique in its group; RawUnit::arm
+  const Artifact* artifact = nullptr;
+  bool trusted = false;  // baselines and peers: may be slow, set the time limit of the others
+  // Further units of the same process with a delay of this share of their time: RawUnits of
+  // `planted_name`.  The delay is spun by the supervisor between the start stamp and the unit, so
+  // it is real time on the real clock; what is tested is whether this instrument, now, sees it.
+  double plant = 0;
+  std::string planted_name;
+};
+
+struct GroupResult {
+  std::vector<RawUnit> units;                            // also of arms that were rejected later in the group
+  std::vector<std::pair<std::string, Rejected>> rejected;  // by arm; it takes part no further
+  Disturbance disturbance;
+  bool disturbed = false;                                // by others, never by an arm
+  std::string why_disturbed;
+  std::map<std::string, double> pace;                    // arm -> seconds of a call, as planned with
+};
+
+struct GroupOptions {
+  int threads = 1;  // of this workload
+  Depth depth = Depth::kDecide;
+  UnitLimits limits;
+  bool gated = true;
+};
+
+// Restart groups of one contract and one workload.  A group is one draw of environment, placement,
+// order and inputs that starts all arms; all but one are stopped while a unit runs.
+class GroupRunner {
+ public:
+  GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Auditor& auditor, Seed seed);
+  ~GroupRunner();
+
+  // Error: the harness could not do its work.  What a candidate does wrong is in `rejected`.
+  Result<GroupResult> Run(int group, std::span<const Arm> arms, const GroupOptions& options);
+
+  // Called while nothing is timed, between units; probes of the machine go here.
+  void BetweenUnits(std::function<void()> probe) { probe_ = std::move(probe); }
+
+ private:
+  const Contract& contract_;
+  const Workload& workload_;
+  Shape shape_;
+  Auditor& auditor_;
+  Seed seed_;
+  uint64_t draws_ = 0;  // every draw of a campaign has an ordinal of its own
+  std::map<Digest, double> pace_;  // of artifacts seen before
+  std::function<void()> probe_;
+};
+
+}  // namespace assay

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "record/timing.h"
+
+namespace assay {
+
+// How fast one kernel was when it was tried next to the multiply chain.
+struct FmaSample {
+  int lanes = 0;
+  double per_second = 0;  // operations, all threads together
+};
+
+// What one calibration saw, before anybody judges it.
+struct PeakSample {
+  double clock_hz = 0;               // slowest thread's best try of the chain
+  std::vector<FmaSample> one_thread;  // one per width
+  std::vector<FmaSample> all_threads;
+};
+
+struct Bandwidth {
+  double copy_bytes = 0;  // a second; each array counted once, reads and writes named
+  double triad_bytes = 0;
+};
+
+// Judges a sample.  For each width, pipes = measured / (2 x lanes x clock), rounded *up* unless it
+// exceeds a whole number by less than 5 %: a machine that gave a kernel only part of a pipe then
+// stands below 0.95 of the whole one, and the figures are refused.  Rounding to the nearest would
+// explain half a machine away.  The peak is that of the width with the most lanes x pipes (Zen 4
+// has one 512-bit or two 256-bit pipes: both 16 lanes; then the faster figure counts).
+MachineRates JudgePeak(const PeakSample& sample, int threads);
+
+// Tries of about a millisecond, the best of which counts: a neighbour can only take time away, and
+// a time slice is longer than a try, so a few undisturbed tries are all that is needed.
+PeakSample SamplePeak(int threads, int tries);
+
+// Best of `tries` passes over 256 MiB in all: copy moves two arrays, triad three.
+Result<Bandwidth> SampleBandwidth(int threads, int tries);
+
+// Peak and bandwidth, 0.3 s or so.  `refused` says when the figures are not to be believed.
+Result<MachineRates> MeasureRates(int threads);
+
+// Rates of one run, probed between its groups: the clock moves from second to second, so a peak
+// from another minute says nothing about a time of this one.
+class RunRates {
+ public:
+  // `first` is what MeasureRates gave at the start.
+  RunRates(MachineRates first, int threads);
+
+  // 3 ms: the widest kernels beside the chain.  Returns peak over what the clock of the same
+  // moment promises; far below 1 the core was shared with somebody.
+  double ProbePeak();
+  // About 20 ms once the memory is there (which it is only during the probe).
+  Status ProbeBandwidth();
+
+  // The run's rates: medians over the probes, each of which is the best of its tries.  The median,
+  // because a kernel's time is a median over the same stretch; the best of each probe, because
+  // what a neighbour took away is no property of the machine.
+  MachineRates Median() const;
+  // The best that was ever seen here: what bounds the impossible.
+  const MachineRates& Best() const { return best_; }
+
+ private:
+  void Add(const MachineRates& rates);
+
+  MachineRates first_, best_;
+  int threads_;
+  std::vector<double> peaks_1t_, peaks_, clocks_, copies_, triads_;
+};
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace assay {
+
+// A loop of fused multiply-adds that touches nothing but registers.
+struct FmaKernel {
+  std::string_view name;
+  int lanes;                        // f32 values of one register
+  int accumulators;                 // independent chains: above latency times pipes
+  void (*run)(int64_t iterations);  // one iteration = one multiply-add per accumulator
+
+  double OperationsPerIteration() const { return 2.0 * lanes * accumulators; }
+};
+
+// Those that this processor can run, widest first; never empty.
+std::span<const FmaKernel> FmaKernels();
+
+// Dependent integer multiplies, each of kMultiplyLatency cycles: time over count gives the clock
+// that the core really runs at (the time-stamp counter ticks at another rate).
+inline constexpr int kMultiplyLatency = 3;
+inline constexpr int kMultipliesPerIteration = 16;
+void MultiplyChain(int64_t iterations);
+
+// Streams with stores that bypass the caches where the processor has them.  `values` is a multiple
+// of 16, pointers are 64-byte aligned.
+void StreamCopy(float* to, const float* from, size_t values);
+void StreamTriad(float* to, const float* a, const float* b, float factor, size_t values);
+// Reads every line once, so that whatever lay in the caches before is gone.
+void ReadLines(const std::byte* bytes, size_t count);
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "contract/contract.h"
+
+namespace assay {
+
+// What bounds the calls of one unit.
+struct UnitLimits {
+  double target_seconds = 3e-3;           // kernels of 2 ms and more are alone in their unit
+  double alone_seconds = 2e-3;
+  int most_calls = 64;
+  int64_t slot_bytes = int64_t{256} << 20;  // of one arm
+  int64_t hot_bytes = int64_t{16} << 20;    // half the last-level cache
+};
+
+// How many calls share a unit: one for kernels of 2 ms and more, else enough for the target; never
+// more than memory allows slots for.  A hot workload also stops where its slots would push each
+// other out of the last-level cache: else "hot" would mean memory for a kernel that happens to be
+// short.  The fastest arm decides for all, so that all meet their data in the same state.
+int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, CacheState state, const UnitLimits& limits);
+
+// What one arm runs in one group.
+struct ArmUnits {
+  int units = 0;
+  int calls = 1;
+  int gated = 0;  // units of a single call besides, when calls > 1
+};
+
+enum class Depth { kEstimate, kRank, kDecide };
+
+// An arm within three times the fastest gets the full number of units (six when they are long,
+// twelve when they are short), up to eight times two, beyond that one.  Very slow arms also run
+// fewer calls a unit: their data are then no colder than the others', so it is never to their harm.
+ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth);
+
+// Round by round, the arms in the order in which their units run.  Each pair of rounds is a random
+// order and its mirror, so that a steady drift cancels between any two arms; arms with fewer units
+// are spread over the rounds.
+std::vector<std::vector<int>> BalancedRounds(std::span<const int> units_per_arm, Stream& stream);
+
+// `count` distinct slots of `slots`, in random order; the rest are decoys.
+std::vector<size_t> DrawSlots(size_t slots, size_t count, Stream& stream);
+
+}  // namespace assay
