@@ -85,12 +85,16 @@ class History {
 class Ledger {
  public:
   virtual ~Ledger() = default;
+  // Opens the campaign's first row: conditions, seed's hash, budget.
   virtual Status Begin(const Campaign& campaign) = 0;
-  virtual Status Append(const std::string& campaign, const Attempt& attempt) = 0;
+  // One revision of an attempt's row with the raw units that led to it, in one transaction.  An
+  // attempt gains a revision each time it advances; the last one counts, none is ever changed.
+  // Units of an attempt that no gate has passed are refused by the schema.
+  virtual Status Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) = 0;
   virtual Status AppendReference(const std::string& campaign, const ReferenceRecord& reference) = 0;
-  // Raw units of a verified or screened attempt; refuses those of a rejected one.
-  virtual Status AppendUnits(const std::string& campaign, int64_t attempt, std::string_view purpose, std::span<const RawUnit> units) = 0;
+  virtual Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking) = 0;
   virtual Status AppendDecision(const std::string& campaign, int64_t attempt, const DecisionReport& report) = 0;
+  // Closes it: incumbent, why it stopped, the revealed seed.
   virtual Status End(const Campaign& campaign) = 0;
   virtual Result<std::optional<Admission>> FindAdmission(const Digest& contract, std::string_view gate_version) = 0;
   virtual Status AppendAdmission(const Digest& contract, const Admission& admission) = 0;

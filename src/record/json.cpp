@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+// All JSON of the nouns.  The library stays inside this file: headers and other rooms see strings.
+#include "record/json.h"
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "record/json_value.h"
+
+namespace assay {
+namespace {
+
+using Json = nlohmann::json;
+using Ordered = nlohmann::ordered_json;
+
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double Real(const Json& json) { return json.is_number() ? json.get<double>() : std::nan(""); }
+
+template <typename T, typename F>
+Ordered List(const std::vector<T>& items, F&& to_json) {
+  Ordered list = Ordered::array();
+  for (const T& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+template <typename T, typename F>
+std::vector<T> FromList(const Json& list, F&& from_json) {
+  std::vector<T> items;
+  for (const Json& item : list) items.push_back(from_json(item));
+  return items;
+}
+
+// A stored name must be one we know: anything else means a damaged or newer file.
+template <typename T>
+T Known(std::optional<T> value, const Json& name) {
+  if (!value) throw std::runtime_error("unknown name " + name.dump());
+  return *value;
+}
+
+Ordered ToJson(const CheckRecord& check) {
+  return {{"name", check.name}, {"cases", check.cases}, {"seconds", Number(check.seconds)}};
+}
+CheckRecord CheckFrom(const Json& j) { return {j.at("name"), j.at("cases"), Real(j.at("seconds"))}; }
+
+Ordered ToJson(const Rejected& r) {
+  return {{"stage", Name(r.stage)}, {"reason", Name(r.reason)}, {"check", r.check}, {"evidence", r.evidence}};
+}
+Rejected RejectedFrom(const Json& j) {
+  Rejected r;
+  r.stage = Known(ParseStage(j.at("stage").get<std::string>()), j.at("stage"));
+  r.reason = Known(ParseReason(j.at("reason").get<std::string>()), j.at("reason"));
+  r.check = j.at("check");
+  r.evidence = j.at("evidence");
+  return r;
+}
+
+Ordered ToJson(const Estimate& e) {
+  return {{"workload", e.workload}, {"seconds", Number(e.seconds)}, {"ratio", Number(e.ratio)}, {"groups", e.groups},
+          {"floor_fraction", Number(e.floor_fraction)}, {"dropped", e.dropped}};
+}
+Estimate EstimateFrom(const Json& j) {
+  return {j.at("workload"), Real(j.at("seconds")), Real(j.at("ratio")), j.at("groups"), Real(j.at("floor_fraction")), j.at("dropped")};
+}
+
+// The shape that `assay run --json` promises: {NAME: {seconds, estimate {value, groups}, floor_fraction}}.
+Ordered WorkloadsJson(const std::vector<Estimate>& estimates) {
+  Ordered out = Ordered::object();
+  for (const Estimate& e : estimates) {
+    out[e.workload] = {{"seconds", Number(e.seconds)},
+                       {"estimate", {{"value", e.groups > 0 ? Number(e.ratio) : Json(nullptr)}, {"groups", e.groups}}},
+                       {"floor_fraction", Number(e.floor_fraction)}};
+  }
+  return out;
+}
+
+Ordered ToJson(const Floor& f) {
+  return {{"workload", f.workload}, {"bound_by", f.bound_by}, {"seconds", Number(f.seconds)}, {"peak_in_run", Number(f.peak_in_run)},
+          {"operations", Number(f.operations)}, {"bytes", Number(f.bytes)}};
+}
+Floor FloorFrom(const Json& j) {
+  return {j.at("workload"), j.at("bound_by"), Real(j.at("seconds")), Real(j.at("peak_in_run")), Real(j.at("operations")), Real(j.at("bytes"))};
+}
+
+Ordered ToJson(const MachineRates& r) {
+  return {{"f32_peak_1t", Number(r.f32_peak_1t)}, {"f32_peak", Number(r.f32_peak)}, {"copy_bytes", Number(r.copy_bytes)},
+          {"triad_bytes", Number(r.triad_bytes)}, {"clock_hz", Number(r.clock_hz)}, {"lanes", r.lanes}, {"pipes", r.pipes}, {"refused", r.refused}};
+}
+MachineRates RatesFrom(const Json& j) {
+  return {Real(j.at("f32_peak_1t")), Real(j.at("f32_peak")), Real(j.at("copy_bytes")), Real(j.at("triad_bytes")),
+          Real(j.at("clock_hz")), j.at("lanes"), j.at("pipes"), j.at("refused")};
+}
+
+Ordered ToJson(const Decision& d) {
+  Ordered logs = Ordered::array();
+  for (const double value : d.group_log_ratios) logs.emplace_back(Number(value));
+  return {{"against", d.against}, {"workload", d.workload}, {"decision", Name(d.kind)},
+          {"value", d.value ? Number(*d.value) : Json(nullptr)}, {"low", Number(d.low)}, {"high", Number(d.high)},
+          {"reproduction", {{"low", Number(d.reproduction_low)}, {"high", Number(d.reproduction_high)}}},
+          {"groups", d.groups}, {"redrawn", d.redrawn}, {"margin", Number(d.margin)}, {"alpha", Number(d.alpha)},
+          {"group_log_ratios", logs}, {"note", d.note}};
+}
+Decision DecisionFrom(const Json& j) {
+  Decision d;
+  d.against = j.at("against");
+  d.workload = j.at("workload");
+  d.kind = Known(ParseDecision(j.at("decision").get<std::string>()), j.at("decision"));
+  if (!j.at("value").is_null()) d.value = j.at("value").get<double>();
+  d.low = Real(j.at("low"));
+  d.high = Real(j.at("high"));
+  d.reproduction_low = Real(j.at("reproduction").at("low"));
+  d.reproduction_high = Real(j.at("reproduction").at("high"));
+  d.groups = j.at("groups");
+  d.redrawn = j.at("redrawn");
+  d.margin = Real(j.at("margin"));
+  d.alpha = Real(j.at("alpha"));
+  for (const Json& value : j.at("group_log_ratios")) d.group_log_ratios.push_back(Real(value));
+  d.note = j.at("note");
+  return d;
+}
+
+Ordered ToJson(const RawUnit& u) {
+  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn};
+}
+RawUnit UnitFrom(const Json& j) {
+  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6), j.at(7), j.at(8)};
+}
+
+Ordered ToJson(const Ranked& r) {
+  return {{"artifact", r.artifact}, {"log_ratio", Number(r.log_ratio)}, {"groups", r.groups}, {"stopped_early", r.stopped_early}};
+}
+
+Ordered ToJson(const DecisionReport& r) {
+  Ordered seconds = Ordered::object();
+  for (const auto& [arm, value] : r.seconds) seconds[arm] = Number(value);
+  Ordered by_workload = Ordered::object();
+  for (const auto& [workload, arms] : r.workload_seconds) {
+    Ordered row = Ordered::object();
+    for (const auto& [arm, value] : arms) row[arm] = Number(value);
+    by_workload[workload] = row;
+  }
+  return {{"decisions", List(r.decisions, [](const Decision& d) { return ToJson(d); })},
+          {"floors", List(r.floors, [](const Floor& f) { return ToJson(f); })},
+          {"rates", ToJson(r.rates)}, {"seconds", seconds}, {"workload_seconds", by_workload},
+          {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}}, {"control_found", r.control_found},
+          {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })}, {"seconds_spent", Number(r.seconds_spent)}};
+}
+DecisionReport ReportFrom(const Json& j) {
+  DecisionReport r;
+  r.decisions = FromList<Decision>(j.at("decisions"), DecisionFrom);
+  r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
+  r.rates = RatesFrom(j.at("rates"));
+  for (const auto& [arm, value] : j.at("seconds").items()) r.seconds[arm] = Real(value);
+  for (const auto& [workload, arms] : j.at("workload_seconds").items()) {
+    for (const auto& [arm, value] : arms.items()) r.workload_seconds[workload][arm] = Real(value);
+  }
+  r.aa_low = Real(j.at("aa").at("low"));
+  r.aa_high = Real(j.at("aa").at("high"));
+  r.control_found = j.at("control_found");
+  r.units = FromList<RawUnit>(j.at("units"), UnitFrom);
+  r.seconds_spent = Real(j.at("seconds_spent"));
+  return r;
+}
+
+Ordered ToJson(const StageSeconds& s) {
+  return {{"build", Number(s.build)}, {"screen", Number(s.screen)}, {"verify", Number(s.verify)}, {"measure", Number(s.measure)}, {"exam", Number(s.exam)}};
+}
+
+Ordered ToJson(const Machine& m) {
+  return {{"id", m.id}, {"processor", m.processor}, {"kernel", m.kernel}, {"distribution", m.distribution}, {"cores", m.cores},
+          {"memory_gib", Number(m.memory_gib)}, {"features", m.features}, {"walls", m.walls}, {"gaps", m.gaps}};
+}
+Machine MachineFrom(const Json& j) {
+  return {j.at("id"), j.at("processor"), j.at("kernel"), j.at("distribution"), j.at("cores"), Real(j.at("memory_gib")),
+          j.at("features"), j.at("walls"), j.at("gaps")};
+}
+
+Ordered ToJson(const ReferenceRecord& r) {
+  Ordered out = {{"name", r.name}, {"kind", r.kind}, {"flags", r.flags}, {"kernel_family", r.kernel_family}, {"workloads", WorkloadsJson(r.workloads)}};
+  if (r.rejected) out["rejected"] = ToJson(*r.rejected);
+  return out;
+}
+
+Ordered NotesJson(const Attempt& a) {
+  Ordered notes = Ordered::array();
+  for (const Note note : a.notes) notes.push_back(Name(note));
+  return notes;
+}
+
+// What users see of an attempt.
+Ordered PublicAttempt(const Attempt& a) {
+  return {{"id", a.ordinal}, {"candidate", a.proposal.candidate.id}, {"template", a.proposal.candidate.template_name},
+          {"knobs", a.proposal.candidate.knobs}, {"flags", a.proposal.candidate.flags}, {"parents", a.proposal.parents},
+          {"proposer", a.proposal.proposer}, {"outcome", Name(a.outcome)}, {"stage", Name(a.stage)}, {"trust", Name(a.trust)},
+          {"reason", a.rejected ? Json(Name(a.rejected->reason)) : Json(nullptr)}, {"notes", NotesJson(a)},
+          {"checks", List(a.checks, [](const CheckRecord& c) { return ToJson(c); })}, {"seconds", ToJson(a.seconds)},
+          {"workloads", WorkloadsJson(a.estimates)}, {"evidence", a.rejected ? Json(a.rejected->evidence) : Json(nullptr)},
+          {"check", a.rejected ? Json(a.rejected->check) : Json(nullptr)},
+          {"duplicate_of", a.duplicate_of ? Json(*a.duplicate_of) : Json(nullptr)}, {"failure", a.failure}};
+}
+
+Ordered StoredArtifact(const Artifact& a) {
+  return {{"id", a.id}, {"candidate", a.candidate}, {"file_hash", a.file_hash}, {"twin", a.twin}, {"path", a.path.string()},
+          {"name", a.name}, {"compiler", a.compiler}, {"command", a.command}, {"build_seconds", Number(a.build_seconds)}};
+}
+Artifact ArtifactFrom(const Json& j) {
+  Artifact a;
+  a.id = j.at("id");
+  a.candidate = j.at("candidate");
+  a.file_hash = j.at("file_hash");
+  a.twin = j.at("twin");
+  a.path = j.at("path").get<std::string>();
+  a.name = j.at("name");
+  a.compiler = j.at("compiler");
+  a.command = j.at("command").get<std::vector<std::string>>();
+  a.build_seconds = Real(j.at("build_seconds"));
+  return a;
+}
+
+Ordered StoredAttempt(const Attempt& a) {
+  const Candidate& c = a.proposal.candidate;
+  Ordered out = {{"ordinal", a.ordinal}, {"language", c.language}, {"template", c.template_name}, {"source", c.source_hash},
+                 {"knobs", c.knobs}, {"defaults", c.defaults}, {"flags", c.flags}, {"candidate", c.id}, {"parents", a.proposal.parents},
+                 {"proposer", a.proposal.proposer}, {"hypothesis", a.proposal.hypothesis}, {"outcome", Name(a.outcome)},
+                 {"stage", Name(a.stage)}, {"trust", Name(a.trust)}, {"notes", NotesJson(a)}, {"failure", a.failure},
+                 {"checks", List(a.checks, [](const CheckRecord& x) { return ToJson(x); })},
+                 {"estimates", List(a.estimates, [](const Estimate& x) { return ToJson(x); })},
+                 {"inspection", a.inspection}, {"seconds", ToJson(a.seconds)}};
+  if (a.rejected) out["rejected"] = ToJson(*a.rejected);
+  if (a.artifact) out["artifact"] = StoredArtifact(*a.artifact);
+  if (a.duplicate_of) out["duplicate_of"] = *a.duplicate_of;
+  return out;
+}
+
+Attempt AttemptFrom(const Json& j) {
+  Attempt a;
+  Candidate& c = a.proposal.candidate;
+  a.ordinal = j.at("ordinal");
+  c.language = j.at("language");
+  c.template_name = j.at("template");
+  c.source_hash = j.at("source");
+  c.knobs = j.at("knobs").get<KnobValues>();
+  c.defaults = j.at("defaults").get<KnobValues>();
+  c.flags = j.at("flags").get<std::vector<std::string>>();
+  c.id = j.at("candidate");
+  a.proposal.parents = j.at("parents").get<std::vector<int64_t>>();
+  a.proposal.proposer = j.at("proposer");
+  a.proposal.hypothesis = j.at("hypothesis");
+  a.outcome = Known(ParseOutcome(j.at("outcome").get<std::string>()), j.at("outcome"));
+  a.stage = Known(ParseStage(j.at("stage").get<std::string>()), j.at("stage"));
+  a.trust = Known(ParseTrust(j.at("trust").get<std::string>()), j.at("trust"));
+  for (const Json& note : j.at("notes")) a.notes.push_back(Known(ParseNote(note.get<std::string>()), note));
+  a.failure = j.at("failure");
+  a.checks = FromList<CheckRecord>(j.at("checks"), CheckFrom);
+  a.estimates = FromList<Estimate>(j.at("estimates"), EstimateFrom);
+  a.inspection = j.at("inspection").get<std::map<std::string, std::string>>();
+  const Json& s = j.at("seconds");
+  a.seconds = {Real(s.at("build")), Real(s.at("screen")), Real(s.at("verify")), Real(s.at("measure")), Real(s.at("exam"))};
+  if (j.contains("rejected")) a.rejected = RejectedFrom(j.at("rejected"));
+  if (j.contains("artifact")) a.artifact = ArtifactFrom(j.at("artifact"));
+  if (j.contains("duplicate_of")) a.duplicate_of = j.at("duplicate_of").get<int64_t>();
+  return a;
+}
+
+ReferenceRecord ReferenceFrom(const Json& j) {
+  ReferenceRecord r;
+  r.name = j.at("name");
+  r.kind = j.at("kind");
+  r.flags = j.at("flags").get<std::vector<std::string>>();
+  r.kernel_family = j.at("kernel_family");
+  r.workloads = FromList<Estimate>(j.at("estimates"), EstimateFrom);
+  if (j.contains("rejected")) r.rejected = RejectedFrom(j.at("rejected"));
+  return r;
+}
+
+Ranking RankingFrom(const Json& j) {
+  Ranking r;
+  r.order = FromList<Ranked>(j.at("order"), [](const Json& x) {
+    return Ranked{x.at("artifact"), Real(x.at("log_ratio")), x.at("groups"), x.at("stopped_early")};
+  });
+  for (const Json& x : j.at("rejected")) r.rejected.emplace_back(x.at("artifact"), RejectedFrom(x.at("rejected")));
+  r.seconds_spent = Real(j.at("seconds_spent"));
+  return r;
+}
+
+Admission AdmissionFrom(const Json& j) {
+  Admission a;
+  a.admitted = j.at("admitted");
+  a.cases = FromList<AdmissionCase>(j.at("cases"), [](const Json& x) {
+    return AdmissionCase{x.at("name"), x.at("must_pass"), Real(x.at("worst_over_limit")), x.at("worst_regime"), x.at("as_expected")};
+  });
+  a.complaints = j.at("complaints").get<std::vector<std::string>>();
+  a.smallest_mutant = Real(j.at("smallest_mutant"));
+  a.largest_honest = Real(j.at("largest_honest"));
+  a.seconds = Real(j.at("seconds"));
+  a.gate_version = j.at("gate_version");
+  return a;
+}
+
+Campaign HeadFrom(const Json& j) {
+  Campaign c;
+  c.id = j.at("id");
+  c.contract = j.at("contract");
+  c.contract_hash = j.at("contract_hash");
+  c.machine = MachineFrom(j.at("machine"));
+  c.versions = j.at("versions").get<Versions>();
+  c.strategy = j.at("strategy");
+  c.seed = j.at("seed");
+  c.seed_hash = j.at("seed_hash");
+  c.threads = j.at("threads");
+  c.budget = {j.at("budget").at("attempts"), j.at("budget").at("spent"), Real(j.at("budget").at("seconds"))};
+  c.command = j.at("command");
+  c.wall_seconds = Real(j.at("wall_seconds"));
+  c.stopped.why = j.at("stopped").at("why");
+  c.stopped.untried = j.at("stopped").at("untried").get<std::vector<std::string>>();
+  c.rates = RatesFrom(j.at("rates"));
+  for (const auto& [stage, seconds] : j.at("seconds_by_stage").items()) c.seconds_by_stage[stage] = Real(seconds);
+  if (j.contains("incumbent")) {
+    const Json& i = j.at("incumbent");
+    Incumbent incumbent;
+    incumbent.attempt = i.at("attempt");
+    incumbent.examined = i.at("examined");
+    incumbent.floor_fraction = Real(i.at("floor_fraction"));
+    incumbent.floor = FloorFrom(i.at("floor"));
+    incumbent.decisions = FromList<Decision>(i.at("decisions"), DecisionFrom);
+    c.incumbent = incumbent;
+  }
+  return c;
+}
+
+Ordered IncumbentJson(const Incumbent& i) {
+  Ordered speedup = Ordered::object();
+  // One entry a reference: the headline workload, which the decision lists first.
+  for (const Decision& d : i.decisions) {
+    if (!speedup.contains(d.against)) speedup[d.against] = ToJson(d);
+  }
+  return {{"attempt", i.attempt}, {"examined", i.examined}, {"floor_fraction", Number(i.floor_fraction)}, {"floor", ToJson(i.floor)},
+          {"speedup", speedup}, {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};
+}
+
+Ordered HeadJson(const Campaign& c) {
+  Ordered by_stage = Ordered::object();
+  for (const auto& [stage, seconds] : c.seconds_by_stage) by_stage[stage] = Number(seconds);
+  Ordered out = {{"format", "assay.run.1"}, {"id", c.id}, {"contract", c.contract}, {"contract_hash", c.contract_hash},
+                 {"machine", ToJson(c.machine)}, {"versions", c.versions}, {"strategy", c.strategy}, {"seed", c.seed},
+                 {"seed_hash", c.seed_hash}, {"threads", c.threads},
+                 {"budget", {{"attempts", c.budget.attempts}, {"spent", c.budget.spent}, {"seconds", Number(c.budget.seconds)}}},
+                 {"rates", ToJson(c.rates)}, {"stopped", {{"why", c.stopped.why}, {"untried", c.stopped.untried}}},
+                 {"wall_seconds", Number(c.wall_seconds)}, {"seconds_by_stage", by_stage}, {"command", c.command}};
+  if (c.incumbent) out["incumbent"] = IncumbentJson(*c.incumbent);
+  return out;
+}
+
+// Parses and converts; whatever the library throws becomes one kCorrupt error.
+template <typename T>
+Result<T> Parsed(std::string_view text, const char* what, const std::function<T(const Json&)>& convert) {
+  try {
+    return convert(Json::parse(text));
+  } catch (const std::exception& problem) {
+    return Error{ErrorCode::kCorrupt, std::string(what) + ": " + problem.what()};
+  }
+}
+
+// Text from outside may hold bytes that are no UTF-8; they are replaced, never thrown on.
+std::string Dump(const Ordered& json, int indent = -1) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+namespace json_value {
+std::string CandidateCore(const Candidate& candidate) {
+  const Json core = {{"language", candidate.language}, {"source", candidate.source_hash}, {"knobs", candidate.knobs}, {"flags", candidate.flags}};
+  return core.dump();
+}
+}  // namespace json_value
+
+std::string CampaignJson(const Campaign& campaign) {
+  Ordered out = HeadJson(campaign);
+  out["references"] = List(campaign.references, [](const ReferenceRecord& r) { return ToJson(r); });
+  out["attempts"] = List(campaign.attempts, [](const Attempt& a) { return PublicAttempt(a); });
+  if (!campaign.incumbent) out["incumbent"] = nullptr;
+  return Dump(out, 2) + "\n";
+}
+
+std::string AttemptJson(const Attempt& attempt) { return Dump(StoredAttempt(attempt)); }
+Result<Attempt> ParseAttempt(std::string_view json) { return Parsed<Attempt>(json, "attempt", AttemptFrom); }
+
+std::string ReferenceJson(const ReferenceRecord& reference) {
+  Ordered out = ToJson(reference);
+  out["estimates"] = List(reference.workloads, [](const Estimate& e) { return ToJson(e); });
+  return Dump(out);
+}
+Result<ReferenceRecord> ParseReference(std::string_view json) { return Parsed<ReferenceRecord>(json, "reference", ReferenceFrom); }
+
+std::string RankingJson(const Ranking& ranking) {
+  Ordered rejected = Ordered::array();
+  for (const auto& [artifact, why] : ranking.rejected) rejected.push_back({{"artifact", artifact}, {"rejected", ToJson(why)}});
+  return Dump({{"order", List(ranking.order, [](const Ranked& r) { return ToJson(r); })}, {"rejected", rejected}, {"seconds_spent", Number(ranking.seconds_spent)}});
+}
+Result<Ranking> ParseRanking(std::string_view json) { return Parsed<Ranking>(json, "ranking", RankingFrom); }
+
+std::string DecisionReportJson(const DecisionReport& report) { return Dump(ToJson(report)); }
+Result<DecisionReport> ParseDecisionReport(std::string_view json) { return Parsed<DecisionReport>(json, "decision", ReportFrom); }
+
+std::string AdmissionJson(const Admission& a) {
+  const auto cases = List(a.cases, [](const AdmissionCase& c) {
+    return Ordered{{"name", c.name}, {"must_pass", c.must_pass}, {"worst_over_limit", Number(c.worst_over_limit)}, {"worst_regime", c.worst_regime}, {"as_expected", c.as_expected}};
+  });
+  return Dump({{"admitted", a.admitted}, {"cases", cases}, {"complaints", a.complaints}, {"smallest_mutant", Number(a.smallest_mutant)},
+               {"largest_honest", Number(a.largest_honest)}, {"seconds", Number(a.seconds)}, {"gate_version", a.gate_version}});
+}
+Result<Admission> ParseAdmission(std::string_view json) { return Parsed<Admission>(json, "admission", AdmissionFrom); }
+
+std::string UnitsJson(std::span<const RawUnit> units) {
+  Ordered list = Ordered::array();
+  for (const RawUnit& unit : units) list.push_back(ToJson(unit));
+  return Dump(list);
+}
+Result<std::vector<RawUnit>> ParseUnits(std::string_view json) {
+  return Parsed<std::vector<RawUnit>>(json, "units", [](const Json& j) { return FromList<RawUnit>(j, UnitFrom); });
+}
+
+std::string CampaignHeadJson(const Campaign& campaign) { return Dump(HeadJson(campaign)); }
+Result<Campaign> ParseCampaignHead(std::string_view json) { return Parsed<Campaign>(json, "campaign", HeadFrom); }
+
+std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine, const Versions& versions) {
+  Ordered out = {{"format", "assay.verdict.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
+  out.update(PublicAttempt(attempt));
+  return Dump(out, 2) + "\n";
+}
+
+std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine, const Versions& versions) {
+  Ordered out = {{"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
+  out.update(ToJson(report));
+  return Dump(out, 2) + "\n";
+}
+
+}  // namespace assay
