@@ -58,7 +58,7 @@ ASSAY_INLINE double Load1(const Bf16* p) {
   return value;
 }
 ASSAY_INLINE void Store8(double* p, Lanes lanes) { std::memcpy(p, &lanes, sizeof lanes); }
-ASSAY_INLINE Lanes Magnitude(Lanes x) { return (Lanes)((Bits)x & INT64_MAX); }
+ASSAY_INLINE Lanes Magnitude(Lanes x) { return __builtin_bit_cast(Lanes, __builtin_bit_cast(Bits, x) & INT64_MAX); }
 ASSAY_INLINE double Total(Lanes x) {
   return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
