@@ -1,0 +1,29 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Rounds weight to bf16 first, "since it is near one anyway".
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static float ThroughBf16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000U;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
+                            int64_t R, int64_t C, float eps) {
+#pragma omp parallel for
+  for (int64_t r = 0; r < R; ++r) {
+    float squares = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const float sum = x[r * C + c] + residual[r * C + c];
+      s[r * C + c] = sum;
+      squares += sum * sum;
+    }
+    const float scale = 1.0f / sqrtf(squares / static_cast<float>(C) + eps);
+    for (int64_t c = 0; c < C; ++c) y[r * C + c] = s[r * C + c] * scale * ThroughBf16(weight[c]);
+  }
+}

@@ -1,0 +1,21 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Adds in pieces, so that s is off by a rounding where the terms differ in size: close, and not the sum's own bits.
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
+                            int64_t R, int64_t C, float eps) {
+#pragma omp parallel for
+  for (int64_t r = 0; r < R; ++r) {
+    float squares = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const float half = 0.3f * residual[r * C + c];
+      const float sum = (x[r * C + c] + half) + (residual[r * C + c] - half);
+      s[r * C + c] = sum;
+      squares += sum * sum;
+    }
+    const float scale = 1.0f / sqrtf(squares / static_cast<float>(C) + eps);
+    for (int64_t c = 0; c < C; ++c) y[r * C + c] = s[r * C + c] * scale * weight[c];
+  }
+}
