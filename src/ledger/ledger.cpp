@@ -99,15 +99,7 @@ Status SqliteLedger::Begin(const Campaign& campaign) {
                        {campaign.id, campaign.contract, campaign.contract_hash, CampaignHeadJson(campaign)});
 }
 
-Status SqliteLedger::Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) {
-  const std::string level(Name(attempt.trust));
-  ASSAY_TRY(const Digest source, objects_.Put(attempt.proposal.candidate.source));
-  ASSAY_CHECK(source == attempt.proposal.candidate.source_hash);
-  std::optional<Digest> object;
-  if (!units.empty()) {
-    ASSAY_TRY(object, objects_.Put(UnitsJson(units)));
-  }
-  ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
+Result<int64_t> SqliteLedger::AppendRevision(const std::string& campaign, const Attempt& attempt) {
   ASSAY_TRY_STATUS(AppendEvent(campaign, "attempt", attempt.ordinal, AttemptJson(attempt)));
   ASSAY_TRY(const auto count, database_.Query("SELECT count(*) FROM events WHERE campaign = ? AND kind = 'attempt' AND ordinal = ?",
                                               {campaign, attempt.ordinal}));
@@ -115,12 +107,24 @@ Status SqliteLedger::Append(const std::string& campaign, const Attempt& attempt,
   const bool trusted = attempt.trust != Trust::kNone && attempt.outcome != OutcomeKind::kRejected && attempt.outcome != OutcomeKind::kFailed;
   if (trusted) {
     ASSAY_TRY_STATUS(database_.Run("INSERT INTO trusts VALUES (?, ?, ?, ?, ?)",
-                                   {campaign, attempt.ordinal, revision, level, std::string(Name(attempt.outcome))}));
+                                   {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)), std::string(Name(attempt.outcome))}));
   }
+  return revision;
+}
+
+Status SqliteLedger::Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) {
+  ASSAY_TRY(const Digest source, objects_.Put(attempt.proposal.candidate.source));
+  ASSAY_CHECK(source == attempt.proposal.candidate.source_hash);
+  std::optional<Digest> object;
+  if (!units.empty()) {
+    ASSAY_TRY(object, objects_.Put(UnitsJson(units)));
+  }
+  ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
+  ASSAY_TRY(const int64_t revision, AppendRevision(campaign, attempt));
   // (4): for a rejected attempt the foreign key refuses, and with it the whole revision.
   if (object) {
     ASSAY_TRY_STATUS(database_.Run("INSERT INTO units VALUES (?, ?, ?, ?, ?, ?)",
-                                   {campaign, attempt.ordinal, revision, level, static_cast<int64_t>(units.size()), *object}));
+                                   {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)), static_cast<int64_t>(units.size()), *object}));
   }
   return transaction.Commit();
 }
@@ -131,15 +135,21 @@ Status SqliteLedger::AppendReference(const std::string& campaign, const Referenc
   return transaction.Commit();
 }
 
-Status SqliteLedger::AppendRanking(const std::string& campaign, int round, const Ranking& ranking) {
+Status SqliteLedger::AppendRanking(const std::string& campaign, int round, const Ranking& ranking, std::span<const Attempt* const> revised) {
   ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
+  for (const Attempt* attempt : revised) {
+    ASSAY_TRY(const int64_t revision, AppendRevision(campaign, *attempt));
+    ASSAY_CHECK(revision > 1);
+  }
   ASSAY_TRY_STATUS(AppendEvent(campaign, "ranking", round, RankingJson(ranking)));
   return transaction.Commit();
 }
 
-Status SqliteLedger::AppendDecision(const std::string& campaign, int64_t attempt, const DecisionReport& report) {
+Status SqliteLedger::AppendDecision(const std::string& campaign, const Attempt& winner, const DecisionReport& report) {
   ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
-  ASSAY_TRY_STATUS(AppendEvent(campaign, "decision", attempt, DecisionReportJson(report)));
+  ASSAY_TRY(const int64_t revision, AppendRevision(campaign, winner));
+  ASSAY_CHECK(revision > 1);
+  ASSAY_TRY_STATUS(AppendEvent(campaign, "decision", winner.ordinal, DecisionReportJson(report)));
   return transaction.Commit();
 }
 
@@ -219,6 +229,17 @@ Result<std::map<int, Ranking>> SqliteLedger::LoadRankings(const std::string& cam
     ASSAY_TRY(rankings[static_cast<int>(Integer(row[0]))], ParseRanking(Text(row[1])));
   }
   return rankings;
+}
+
+Result<std::map<int64_t, std::vector<Attempt>>> SqliteLedger::LoadRevisions(const std::string& campaign) {
+  ASSAY_TRY(const auto rows, database_.Query("SELECT body FROM events WHERE campaign = ? AND kind = 'attempt' ORDER BY sequence", {campaign}));
+  std::map<int64_t, std::vector<Attempt>> revisions;
+  for (const auto& row : rows) {
+    ASSAY_TRY(Attempt attempt, ParseAttempt(Text(row[0])));
+    ASSAY_TRY(attempt.proposal.candidate.source, objects_.Get(attempt.proposal.candidate.source_hash));
+    revisions[attempt.ordinal].push_back(std::move(attempt));
+  }
+  return revisions;
 }
 
 Result<std::map<std::string, std::vector<RawUnit>>> SqliteLedger::LoadUnits(const std::string& campaign, int64_t attempt) {

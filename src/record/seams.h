@@ -80,6 +80,7 @@ class History {
   virtual ~History() = default;
   // The attempt of this campaign whose artifact runs the same code, if any.
   virtual std::optional<int64_t> SameBinary(const Artifact& artifact) = 0;
+  virtual void Remember(const Attempt& attempt) = 0;
 };
 
 class Ledger {
@@ -92,8 +93,10 @@ class Ledger {
   // Units of an attempt that no gate has passed are refused by the schema.
   virtual Status Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) = 0;
   virtual Status AppendReference(const std::string& campaign, const ReferenceRecord& reference) = 0;
-  virtual Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking) = 0;
-  virtual Status AppendDecision(const std::string& campaign, int64_t attempt, const DecisionReport& report) = 0;
+  // The end of a round: the ranking together with the new revisions of the attempts it judged.
+  virtual Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking, std::span<const Attempt* const> revised) = 0;
+  // The end of a campaign: the decision together with the winner's last revision.
+  virtual Status AppendDecision(const std::string& campaign, const Attempt& winner, const DecisionReport& report) = 0;
   // Closes it: incumbent, why it stopped, the revealed seed.
   virtual Status End(const Campaign& campaign) = 0;
   virtual Result<std::optional<Admission>> FindAdmission(const Digest& contract, std::string_view gate_version) = 0;

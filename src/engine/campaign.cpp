@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop around attempts: references first, then rounds (propose, build, screen, estimate, promote),
+// then one coronation.  State lives in `Loop`; each step writes its rows before the next begins, so a
+// kill at any instant loses at most the step that was under way.
+#include "engine/campaign.h"
+
+#include <algorithm>
+
+#include "engine/stage.h"
+
+namespace assay {
+namespace {
+
+class Loop {
+ public:
+  Loop(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options, const Tools& tools)
+      : contract_(contract), campaign_(campaign), recorded_(recorded), options_(options), tools_(tools), start_(tools.clock.Now()) {}
+
+  Status Run();
+
+ private:
+  Status ProveReferences();
+  Result<bool> Round(int round);
+  Result<Trial> Try(const Proposal& proposal, int64_t ordinal);
+  std::vector<Trial*> Hopeful(size_t first);
+  Status PromoteRound(int round, size_t first);
+  Status TakeOverRanking(const Ranking& ranking);
+  Status Reprove(Trial& trial);
+  Status CrownTheBest();
+  void Decided(const Trial& trial, const DecisionReport& report);
+  Status Write(const Trial& trial) { return tools_.ledger.Append(campaign_.id, trial.attempt, trial.units); }
+  double Elapsed() const { return std::chrono::duration<double>(tools_.clock.Now() - start_).count(); }
+  Trial* IncumbentTrial();
+  // The next revision that an earlier process wrote of this attempt, if there is one.
+  const Attempt* NextRecorded(int64_t ordinal);
+  void Replace(Trial& trial, const Attempt& revision);
+
+  const Contract& contract_;
+  Campaign& campaign_;
+  const Recorded& recorded_;
+  const CampaignOptions& options_;
+  const Tools& tools_;
+  std::chrono::nanoseconds start_;
+  std::vector<Trial> trials_;           // by ordinal - 1
+  std::vector<Verified> references_;
+  std::optional<int64_t> incumbent_;    // ordinal
+  std::vector<int64_t> runners_up_;     // verified earlier incumbents, newest last
+  std::map<int64_t, size_t> taken_;     // revisions taken over so far, by ordinal
+};
+
+// Revisions are taken over one by one, at the moment the campaign would have made them: a strategy
+// must see what it saw then, not what the attempt became later.
+const Attempt* Loop::NextRecorded(int64_t ordinal) {
+  const auto known = recorded_.revisions.find(ordinal);
+  if (known == recorded_.revisions.end() || taken_[ordinal] >= known->second.size()) return nullptr;
+  return &known->second[taken_[ordinal]++];
+}
+
+void Loop::Replace(Trial& trial, const Attempt& revision) {
+  trial.attempt = revision;
+  campaign_.attempts[static_cast<size_t>(revision.ordinal - 1)] = revision;
+}
+
+Trial* Loop::IncumbentTrial() { return incumbent_ ? &trials_[static_cast<size_t>(*incumbent_ - 1)] : nullptr; }
+
+Status Loop::Run() {
+  ASSAY_TRY_STATUS(ProveReferences());
+  for (int round = 0;; ++round) {
+    // 30 % of a time budget belongs to the exam and the decision; an attempt budget is spent in full.
+    if (campaign_.budget.seconds > 0 && Elapsed() > 0.7 * campaign_.budget.seconds) {
+      campaign_.stopped.why = "time";
+      break;
+    }
+    ASSAY_TRY(const bool more, Round(round));
+    if (!more) break;
+  }
+  return CrownTheBest();
+}
+
+// Baselines and peers are trusted in their code, not in their answers.
+Status Loop::ProveReferences() {
+  campaign_.references.clear();
+  for (const ReferenceKernel& reference : contract_.references) {
+    ReferenceRecord record{reference.name, reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.flags, "", {}, {}};
+    double seconds = 0;
+    ASSAY_TRY(const BuildOutcome built, RunStage(tools_, campaign_, "reference", reference.name, seconds,
+                                                 [&] { return tools_.builder.BuildReference(contract_, reference); }));
+    record.rejected = std::get_if<Rejected>(&built) != nullptr ? std::optional(std::get<Rejected>(built)) : std::nullopt;
+    if (!record.rejected) {
+      ASSAY_TRY(const ScreenOutcome screened, RunStage(tools_, campaign_, "reference", reference.name, seconds, [&] {
+                  return tools_.gate.Screen(contract_, std::get<Artifact>(built));
+                }));
+      if (const auto* refused = std::get_if<Rejected>(&screened)) record.rejected = *refused;
+      if (!record.rejected) {
+        ASSAY_TRY(const VerifyOutcome verified, RunStage(tools_, campaign_, "reference", reference.name, seconds, [&] {
+                    return tools_.gate.Verify(contract_, std::get<Screened>(screened));
+                  }));
+        if (const auto* refused = std::get_if<Rejected>(&verified)) record.rejected = *refused;
+        if (!record.rejected) references_.push_back(std::get<Verified>(verified));
+      }
+    }
+    campaign_.seconds_by_stage["references"] += seconds;
+    const bool known = std::any_of(recorded_.references.begin(), recorded_.references.end(),
+                                   [&](const ReferenceRecord& earlier) { return earlier.name == record.name; });
+    if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
+    campaign_.references.push_back(std::move(record));
+  }
+  if (references_.empty()) {
+    return Error{ErrorCode::kInvalidInput, contract_.name + ": no baseline stands under the contract's own checks; run `assay contract check " + contract_.name + "`"};
+  }
+  return Ok();
+}
+
+// False when there is nothing more to propose or to spend.
+Result<bool> Loop::Round(int round) {
+  const int left = campaign_.budget.attempts - campaign_.budget.spent;
+  if (left <= 0) {
+    campaign_.stopped.why = "budget";
+    return false;
+  }
+  const Standing standing{&campaign_.attempts, incumbent_, left};
+  ASSAY_TRY(const std::vector<Proposal> proposals, tools_.proposer.Propose(standing, std::min(left, options_.round_size)));
+  if (proposals.empty()) {
+    campaign_.stopped.why = "exhausted";
+    return false;
+  }
+  const size_t first = trials_.size();
+  std::vector<Candidate> fresh;
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    if (!recorded_.revisions.contains(static_cast<int64_t>(first + i + 1))) fresh.push_back(proposals[i].candidate);
+  }
+  if (!fresh.empty()) {
+    double seconds = 0;
+    ASSAY_TRY_STATUS(RunStage(tools_, campaign_, "build", std::to_string(fresh.size()) + " candidates", seconds,
+                              [&] { return tools_.builder.Prepare(contract_, fresh); }));
+    campaign_.seconds_by_stage["build"] += seconds;
+  }
+  for (const Proposal& proposal : proposals) {
+    ASSAY_TRY(Trial trial, Try(proposal, static_cast<int64_t>(trials_.size() + 1)));
+    if (!trial.attempt.duplicate_of) ++campaign_.budget.spent;
+    campaign_.attempts.push_back(trial.attempt);
+    trials_.push_back(std::move(trial));
+    tools_.progress.Finished(campaign_, campaign_.attempts.back());
+  }
+  ASSAY_TRY_STATUS(PromoteRound(round, first));
+  return true;
+}
+
+// A recorded attempt is taken over as it stands; a new one runs and is written.
+Result<Trial> Loop::Try(const Proposal& proposal, int64_t ordinal) {
+  if (const Attempt* known = NextRecorded(ordinal)) {
+    if (known->proposal.candidate.id != proposal.candidate.id) {
+      return Error{ErrorCode::kCorrupt, "attempt " + std::to_string(ordinal) + " of campaign " + campaign_.id +
+                                            " is not what this program would propose: it was recorded by another version, or a template changed since; start a new campaign"};
+    }
+    Trial trial;
+    trial.attempt = *known;
+    tools_.history.Remember(trial.attempt);
+    return trial;
+  }
+  const Trial* best = IncumbentTrial();
+  ASSAY_TRY(Trial trial, RunAttempt(contract_, campaign_, ordinal, proposal, best != nullptr ? &*best->verified : nullptr, tools_));
+  tools_.history.Remember(trial.attempt);
+  ASSAY_TRY_STATUS(Write(trial));
+  campaign_.seconds_by_stage["screen"] += trial.attempt.seconds.screen;
+  campaign_.seconds_by_stage["estimate"] += trial.attempt.seconds.measure;
+  return trial;
+}
+
+// After a resume the row says what was proved, but the proof's value died with the process: it is
+// made again from the same bytes.  No row is written; a different answer now is a fault of ours.
+Status Loop::Reprove(Trial& trial) {
+  if (trial.verified || !trial.attempt.artifact) return Ok();
+  ASSAY_TRY(const BuildOutcome built, tools_.builder.Build(contract_, trial.attempt.proposal.candidate, BuildVariant::kPrimary));
+  const auto* artifact = std::get_if<Artifact>(&built);
+  if (artifact == nullptr) return Error{ErrorCode::kUnavailable, "attempt " + std::to_string(trial.attempt.ordinal) + " built before and does not now: " + std::get<Rejected>(built).evidence};
+  ASSAY_TRY(const ScreenOutcome screened, tools_.gate.Screen(contract_, *artifact));
+  if (const auto* standing = std::get_if<Screened>(&screened)) trial.screened = *standing;
+  if (trial.screened && trial.attempt.trust != Trust::kScreened) {
+    ASSAY_TRY(const VerifyOutcome verified, tools_.gate.Verify(contract_, *trial.screened));
+    if (const auto* proved = std::get_if<Verified>(&verified)) trial.verified = *proved;
+  }
+  if (!trial.screened || (trial.attempt.trust != Trust::kScreened && !trial.verified)) {
+    return Error{ErrorCode::kCorrupt, "attempt " + std::to_string(trial.attempt.ordinal) + " was recorded as " + std::string(Name(trial.attempt.trust)) + " and is refused now; start a new campaign"};
+  }
+  return Ok();
+}
+
+Status Loop::TakeOverRanking(const Ranking& ranking) {
+  for (const Ranked& ranked : ranking.order) {
+    for (Trial& trial : trials_) {
+      const bool it = trial.attempt.artifact && trial.attempt.artifact->id == ranked.artifact && trial.attempt.outcome == OutcomeKind::kVerified;
+      if (!it || trial.attempt.duplicate_of) continue;
+      if (incumbent_ && *incumbent_ != trial.attempt.ordinal) runners_up_.push_back(*incumbent_);
+      incumbent_ = trial.attempt.ordinal;
+      return Reprove(trial);
+    }
+  }
+  return Ok();
+}
+
+// Who of a round meets the gate's full checks: the fastest by estimate that could still win.
+std::vector<Trial*> Loop::Hopeful(size_t first) {
+  std::vector<Trial*> hopeful;
+  for (size_t i = first; i < trials_.size(); ++i) {
+    const Attempt& attempt = trials_[i].attempt;
+    const bool stands = attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && !attempt.estimates.empty();
+    if (stands && attempt.notes.empty() && (!incumbent_ || attempt.estimates[0].ratio >= options_.promote_above)) hopeful.push_back(&trials_[i]);
+  }
+  // With an incumbent all ratios share its denominator, without one the seconds decide.
+  std::sort(hopeful.begin(), hopeful.end(), [&](const Trial* a, const Trial* b) {
+    return incumbent_ ? a->attempt.estimates[0].ratio > b->attempt.estimates[0].ratio
+                      : a->attempt.estimates[0].seconds < b->attempt.estimates[0].seconds;
+  });
+  if (hopeful.size() > static_cast<size_t>(options_.promoted_per_round)) hopeful.resize(static_cast<size_t>(options_.promoted_per_round));
+  return hopeful;
+}
+
+Status Loop::PromoteRound(int round, size_t first) {
+  const auto known = recorded_.rankings.find(round);
+  if (known != recorded_.rankings.end()) {
+    for (size_t i = first; i < trials_.size(); ++i) {
+      const Attempt* revision = trials_[i].attempt.trust == Trust::kScreened ? NextRecorded(trials_[i].attempt.ordinal) : nullptr;
+      if (revision != nullptr) Replace(trials_[i], *revision);
+    }
+    return TakeOverRanking(known->second);
+  }
+  const std::vector<Trial*> hopeful = Hopeful(first);
+  for (Trial* trial : hopeful) ASSAY_TRY_STATUS(Reprove(*trial));
+  const Trial* best = IncumbentTrial();
+  double seconds = 0;
+  ASSAY_TRY(const Ranking ranking, RunStage(tools_, campaign_, "promote", std::to_string(hopeful.size()) + " candidates", seconds, [&] {
+              return hopeful.empty() ? Result<Ranking>(Ranking{}) : Promote(contract_, campaign_, hopeful, best != nullptr ? &*best->verified : nullptr, tools_);
+            }));
+  campaign_.seconds_by_stage["promote"] += seconds;
+  std::vector<const Attempt*> revised;
+  for (size_t i = first; i < trials_.size(); ++i) {
+    Attempt& attempt = trials_[i].attempt;
+    const bool met_gate = std::find(hopeful.begin(), hopeful.end(), &trials_[i]) != hopeful.end();
+    const bool left_behind = !met_gate && attempt.trust == Trust::kScreened && attempt.outcome == OutcomeKind::kUndecided;
+    if (left_behind && attempt.notes.empty()) attempt.notes.push_back(Note::kDropped);
+    if (met_gate || left_behind) revised.push_back(&attempt);
+    campaign_.attempts[static_cast<size_t>(attempt.ordinal - 1)] = attempt;
+  }
+  ASSAY_TRY_STATUS(tools_.ledger.AppendRanking(campaign_.id, round, ranking, revised));
+  ASSAY_TRY_STATUS(TakeOverRanking(ranking));
+  for (const Trial* trial : hopeful) tools_.progress.Finished(campaign_, trial->attempt);
+  return Ok();
+}
+
+void Loop::Decided(const Trial& trial, const DecisionReport& report) {
+  Incumbent incumbent{trial.attempt.ordinal, true, 0, {}, report.decisions};
+  const auto mine = report.seconds.find("winner");
+  if (!report.floors.empty()) {
+    incumbent.floor = report.floors[0];
+    if (mine != report.seconds.end() && mine->second > 0) incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
+  }
+  campaign_.incumbent = incumbent;
+  campaign_.decision = report;
+  campaign_.rates = report.rates;
+  for (ReferenceRecord& reference : campaign_.references) {
+    reference.workloads.clear();
+    for (const auto& [workload, arms] : report.workload_seconds) {
+      const auto arm = arms.find(reference.name);
+      if (arm == arms.end()) continue;
+      double floor = 0;
+      for (const Floor& f : report.floors) floor = f.workload == workload ? f.seconds : floor;
+      reference.workloads.push_back({workload, arm->second, 1, 0, floor / arm->second, false});
+    }
+  }
+}
+
+Status Loop::CrownTheBest() {
+  for (int exams = 0; incumbent_ && exams < options_.most_exams; ++exams) {
+    Trial& trial = *IncumbentTrial();
+    std::optional<DecisionReport> report;
+    const Attempt* known = NextRecorded(*incumbent_);
+    if (known != nullptr) {
+      Replace(trial, *known);
+      report = known->outcome == OutcomeKind::kRejected ? std::nullopt : recorded_.decision;
+    } else {
+      ASSAY_TRY_STATUS(Reprove(trial));
+      double seconds = 0;
+      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(*incumbent_), seconds,
+                                 [&] { return Crown(contract_, campaign_, trial, references_, tools_); }));
+      campaign_.seconds_by_stage["crown"] += seconds;
+      Replace(trial, Attempt(trial.attempt));
+      trial.units.clear();
+      ASSAY_TRY_STATUS(report ? tools_.ledger.AppendDecision(campaign_.id, trial.attempt, *report) : Write(trial));
+    }
+    tools_.progress.Finished(campaign_, trial.attempt);
+    if (report) return Decided(trial, *report), Ok();
+    // Refused in the exam: the incumbent before it is next.
+    incumbent_.reset();
+    while (!runners_up_.empty() && !incumbent_) {
+      if (trials_[static_cast<size_t>(runners_up_.back() - 1)].attempt.outcome == OutcomeKind::kVerified) incumbent_ = runners_up_.back();
+      runners_up_.pop_back();
+    }
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
+                   const Tools& tools) {
+  const auto start = tools.clock.Now();
+  Loop loop(contract, campaign, recorded, options, tools);
+  const Status status = loop.Run();
+  campaign.wall_seconds += std::chrono::duration<double>(tools.clock.Now() - start).count();
+  if (!status.ok() && status.error().code == ErrorCode::kInterrupted) {
+    // No end row: what is in the ledger is what `--resume` continues.
+    campaign.stopped.why = "interrupted";
+    return Ok();
+  }
+  ASSAY_TRY_STATUS(status);
+  return tools.ledger.End(campaign);
+}
+
+std::optional<int64_t> CampaignHistory::SameBinary(const Artifact& artifact) {
+  const auto at = by_twin_.find(artifact.twin);
+  if (at == by_twin_.end()) return std::nullopt;
+  return at->second;
+}
+
+void CampaignHistory::Remember(const Attempt& attempt) {
+  if (attempt.artifact && !attempt.duplicate_of) by_twin_.emplace(attempt.artifact->twin, attempt.ordinal);
+}
+
+}  // namespace assay

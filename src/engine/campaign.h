@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "engine/attempt.h"
+
+namespace assay {
+
+// What an interrupted campaign left in the ledger; empty for a new one.
+struct Recorded {
+  std::map<int64_t, std::vector<Attempt>> revisions;  // by ordinal, oldest first
+  std::map<int, Ranking> rankings;                    // by round
+  std::vector<ReferenceRecord> references;
+  std::optional<DecisionReport> decision;
+};
+
+struct CampaignOptions {
+  int round_size = 4;            // candidates that are built and screened before the next timing
+  int promoted_per_round = 2;    // the gate's full checks are dear: only the best of a round meet them
+  double promote_above = 0.98;   // of the incumbent's speed, by estimate; below it a challenger cannot win
+  int most_exams = 3;
+};
+
+// Runs `campaign` (its head filled in: id, contract, seed, budget, machine, versions) to its end by
+// its rules and fills in the rest.  Every finished step is in the ledger before the next begins;
+// with `recorded`, steps that are there already are taken over, not repeated.
+// An interrupt is not an error: the campaign stops with why = "interrupted".
+Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
+                   const Tools& tools);
+
+// Binaries that this campaign has seen.
+class CampaignHistory : public History {
+ public:
+  std::optional<int64_t> SameBinary(const Artifact& artifact) override;
+  void Remember(const Attempt& attempt) override;
+
+ private:
+  std::map<Digest, int64_t> by_twin_;
+};
+
+}  // namespace assay
