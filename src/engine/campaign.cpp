@@ -238,8 +238,8 @@ Status Loop::PromoteRound(int round, size_t first) {
   for (size_t i = first; i < trials_.size(); ++i) {
     Attempt& attempt = trials_[i].attempt;
     const bool met_gate = std::find(hopeful.begin(), hopeful.end(), &trials_[i]) != hopeful.end();
-    const bool left_behind = !met_gate && attempt.trust == Trust::kScreened && attempt.outcome == OutcomeKind::kUndecided;
-    if (left_behind && attempt.notes.empty()) attempt.notes.push_back(Note::kDropped);
+    const bool left_behind = !met_gate && attempt.trust == Trust::kScreened && attempt.outcome == OutcomeKind::kUndecided && attempt.notes.empty();
+    if (left_behind) attempt.notes.push_back(Note::kDropped);
     if (met_gate || left_behind) revised.push_back(&attempt);
     campaign_.attempts[static_cast<size_t>(attempt.ordinal - 1)] = attempt;
   }
