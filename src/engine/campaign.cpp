@@ -88,9 +88,10 @@ Status Loop::ProveReferences() {
                                                  [&] { return tools_.builder.BuildReference(contract_, reference); }));
     record.rejected = std::get_if<Rejected>(&built) != nullptr ? std::optional(std::get<Rejected>(built)) : std::nullopt;
     if (!record.rejected) {
-      ASSAY_TRY(const ScreenOutcome screened, RunStage(tools_, campaign_, "reference", reference.name, seconds, [&] {
-                  return tools_.gate.Screen(contract_, std::get<Artifact>(built));
-                }));
+      Artifact artifact = std::get<Artifact>(built);
+      artifact.name = reference.name;  // under this name it is an arm of every decision
+      ASSAY_TRY(const ScreenOutcome screened, RunStage(tools_, campaign_, "reference", reference.name, seconds,
+                                                       [&] { return tools_.gate.Screen(contract_, artifact); }));
       if (const auto* refused = std::get_if<Rejected>(&screened)) record.rejected = *refused;
       if (!record.rejected) {
         ASSAY_TRY(const VerifyOutcome verified, RunStage(tools_, campaign_, "reference", reference.name, seconds, [&] {
@@ -106,7 +107,11 @@ Status Loop::ProveReferences() {
     if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
     campaign_.references.push_back(std::move(record));
   }
-  if (references_.empty()) {
+  if (!references_.empty()) {
+    // The relaxed baseline where there is one: the strict one can be twenty times slower than what is timed.
+    const auto relaxed = std::find_if(references_.begin(), references_.end(), [](const Verified& v) { return v.artifact().name == "relaxed"; });
+    tools_.timer.SetWitness(relaxed != references_.end() ? *relaxed : references_.front());
+  } else {
     return Error{ErrorCode::kInvalidInput, contract_.name + ": no baseline stands under the contract's own checks; run `assay contract check " + contract_.name + "`"};
   }
   return Ok();

@@ -69,6 +69,8 @@ class Auditor {
 class Timer {
  public:
   virtual ~Timer() = default;
+  // The trusted arm of every estimate, and the source of the margin: a reference that the gate has passed.
+  virtual void SetWitness(Verified witness) = 0;
   // `against`: the incumbent if there is one; the trusted witness is always there too.
   virtual Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened, const Verified* against) = 0;
   virtual Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) = 0;

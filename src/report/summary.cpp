@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/table.h"
+
+namespace assay {
+namespace {
+
+std::string Rate(double per_second, bool bytes) { return fmt::format("{:.4g} {}", per_second / 1e9, bytes ? "GB/s" : "GFLOP/s"); }
+
+std::string Interval(const Decision& d) { return d.groups == 0 ? "-" : Times(d.low) + " .. " + Times(d.high); }
+
+// Greedy wrapping at blanks; the continuation is indented.
+std::string Wrap(const std::string& text, size_t width, const std::string& first, const std::string& rest) {
+  std::string out;
+  for (const std::string_view paragraph : Split(text, '\n')) {
+    std::string line = out.empty() ? first : rest;
+    for (const std::string_view word : Split(paragraph, ' ')) {
+      if (word.empty()) continue;
+      const bool fresh = line == first || line == rest;
+      if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(std::string(word)) > width) {
+        out += line + "\n";
+        line = rest;
+      }
+      line += (line == first || line == rest ? "" : " ") + std::string(word);
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) {
+  const bool many = std::any_of(decisions.begin(), decisions.end(), [&](const Decision& d) { return d.workload != decisions[0].workload; });
+  TextTable table(many ? std::vector<std::string>{"against", "workload", "decision", "times", "interval", "groups"}
+                       : std::vector<std::string>{"against", "decision", "times", "interval", "reproduction", "groups"});
+  for (const Decision& d : decisions) {
+    const std::string value = d.value ? Times(*d.value) : "-";
+    if (many) table.Add({d.against, d.workload, std::string(Name(d.kind)), value, Interval(d), std::to_string(d.groups)});
+    if (!many) {
+      table.Add({d.against, std::string(Name(d.kind)), value, Interval(d), Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
+                 std::to_string(d.groups)});
+    }
+  }
+  std::string out = table.Render(width);
+  for (const Decision& d : decisions) {
+    if (!d.note.empty()) out += Wrap(d.against + ": " + d.note, width, "  ", "    ");
+  }
+  return out;
+}
+
+const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
+  for (const Attempt& attempt : campaign.attempts) {
+    if (attempt.ordinal == ordinal) return &attempt;
+  }
+  return nullptr;
+}
+
+std::string FloorLine(const Incumbent& i) {
+  const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
+  return fmt::format("floor: {:.3f} of the {} measured in this run ({}), workload {}", i.floor_fraction, i.floor.bound_by,
+                     Rate(i.floor.peak_in_run, bytes), i.floor.workload);
+}
+
+std::string CheckLine(const std::vector<CheckRecord>& checks) {
+  int64_t cases = 0;
+  for (const CheckRecord& check : checks) cases += check.cases;
+  return fmt::format("{} checks, {} cases", checks.size(), cases);
+}
+
+}  // namespace
+
+std::string Times(double ratio) {
+  if (!std::isfinite(ratio)) return "-";
+  return ratio >= 99.95 ? fmt::format("{:.0f}x", ratio) : ratio >= 9.995 ? fmt::format("{:.1f}x", ratio) : fmt::format("{:.2f}x", ratio);
+}
+
+std::string CandidateLabel(const Candidate& candidate) {
+  std::string label = candidate.template_name;
+  for (const auto& [knob, value] : candidate.knobs) label += " " + knob + "=" + value;
+  for (const std::string& flag : candidate.flags) label += " " + flag;
+  return Printable(label);
+}
+
+std::string OutcomeCounts(const Campaign& campaign) {
+  std::map<std::string, int> outcomes, reasons;
+  for (const Attempt& attempt : campaign.attempts) {
+    ++outcomes[std::string(Name(attempt.outcome))];
+    if (attempt.rejected) ++reasons[std::string(Name(attempt.rejected->reason))];
+  }
+  std::vector<std::string> parts, why;
+  for (const char* outcome : {"verified", "undecided", "rejected", "failed"}) {
+    if (outcomes.contains(outcome)) parts.push_back(std::to_string(outcomes[outcome]) + " " + outcome);
+  }
+  for (const auto& [reason, count] : reasons) why.push_back(reason + " " + std::to_string(count));
+  return Join(parts, ", ") + (why.empty() ? "" : " (" + Join(why, ", ") + ")");
+}
+
+std::string Headline(const Campaign& campaign) {
+  if (!campaign.incumbent) {
+    const bool all_rejected = !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(), [](const Attempt& a) {
+      return a.outcome == OutcomeKind::kRejected;
+    });
+    if (all_rejected) return campaign.contract + ": every proposal was rejected";
+    return campaign.contract + ": no candidate was examined" + (campaign.stopped.why.empty() ? "" : " (stopped: " + campaign.stopped.why + ")");
+  }
+  const Incumbent& incumbent = *campaign.incumbent;
+  if (incumbent.decisions.empty()) return campaign.contract + ": an examined candidate, no decision";
+  const Decision& strongest = incumbent.decisions[0];
+  switch (strongest.kind) {
+    case DecisionKind::kFaster:
+      return fmt::format("{}: {} faster than {}, the strongest reference ({} .. {})", campaign.contract, Times(*strongest.value),
+                         strongest.against, Times(strongest.low), Times(strongest.high));
+    case DecisionKind::kSame: return fmt::format("{}: as fast as {}, the strongest reference", campaign.contract, strongest.against);
+    case DecisionKind::kSlower:
+      return fmt::format("{}: slower than {}, the strongest reference ({} .. {})", campaign.contract, strongest.against, Times(strongest.low), Times(strongest.high));
+    default: return fmt::format("{}: {} against {}, the strongest reference; no claim", campaign.contract, Name(strongest.kind), strongest.against);
+  }
+}
+
+std::string CampaignSummary(const Campaign& campaign, size_t width) {
+  std::string out = Wrap(Headline(campaign), width, "", "  ") + "\n";
+  if (campaign.incumbent) {
+    out += DecisionTable(campaign.incumbent->decisions, width);
+    out += "\n" + Wrap(FloorLine(*campaign.incumbent), width, "  ", "    ");
+    if (const Attempt* winner = FindAttempt(campaign, campaign.incumbent->attempt)) {
+      out += Wrap(fmt::format("winner: attempt {}, {}", winner->ordinal, CandidateLabel(winner->proposal.candidate)), width, "  ", "    ");
+      out += Wrap("proved: " + std::string(Name(winner->trust)) + ", " + CheckLine(winner->checks), width, "  ", "    ");
+    }
+  }
+  out += Wrap(fmt::format("attempts: {}", OutcomeCounts(campaign)), width, "  ", "    ");
+  out += Wrap(fmt::format("machine: {}, {} cores, {} threads used", campaign.machine.processor, campaign.machine.cores, campaign.threads), width, "  ", "    ");
+  out += fmt::format("  time: {}; stopped: {}\n", Seconds(campaign.wall_seconds), campaign.stopped.why);
+  for (const ReferenceRecord& reference : campaign.references) {
+    if (reference.rejected) {
+      out += Wrap(fmt::format("left out: {} was rejected, {}: {}", reference.name, Name(reference.rejected->reason), Cut(reference.rejected->evidence, 200)), width, "  ", "    ");
+    }
+  }
+  if (!campaign.rates.refused.empty()) out += Wrap("rates not believed: " + campaign.rates.refused, width, "  ", "    ");
+  return out;
+}
+
+std::string VerdictText(const Attempt& attempt, const std::string& contract, size_t width) {
+  std::string out;
+  const std::string label = CandidateLabel(attempt.proposal.candidate);
+  if (attempt.rejected) {
+    const Rejected& why = *attempt.rejected;
+    out += Wrap(fmt::format("{}: REJECTED at {}, {}", contract, Name(why.stage), Name(why.reason)), width, "", "  ");
+    out += Wrap(label, width, "  ", "    ");
+    if (!why.check.empty()) out += Wrap("check: " + why.check, width, "  ", "    ");
+    if (!why.evidence.empty()) out += Wrap("evidence: " + Printable(why.evidence), width, "  ", "    ");
+    out += Wrap("mend: " + std::string(Advice(why.reason)), width, "  ", "    ");
+  } else {
+    const bool verified = attempt.outcome == OutcomeKind::kVerified;
+    out += Wrap(fmt::format("{}: {} ({})", contract, verified ? "VERIFIED" : "stopped", Name(attempt.trust)), width, "", "  ");
+    out += Wrap(label, width, "  ", "    ");
+  }
+  TextTable table({"check", "cases", "seconds"});
+  for (const CheckRecord& check : attempt.checks) table.Add({check.name, std::to_string(check.cases), fmt::format("{:.3f}", check.seconds)});
+  if (!attempt.checks.empty()) out += "\n" + table.Render(width);
+  return out;
+}
+
+std::string BenchText(const DecisionReport& report, const std::string& a, const std::string& b, size_t width) {
+  std::string out = Wrap(a + " against " + b, width, "", "  ") + "\n" + DecisionTable(report.decisions, width) + "\n";
+  TextTable table({"workload", "arm", "seconds a call", "of the floor"});
+  for (const auto& [workload, arms] : report.workload_seconds) {
+    double floor = 0;
+    for (const Floor& f : report.floors) floor = f.workload == workload ? f.seconds : floor;
+    for (const auto& [arm, seconds] : arms) table.Add({workload, arm, Seconds(seconds), floor > 0 ? fmt::format("{:.3f}", floor / seconds) : "-"});
+  }
+  out += table.Render(width);
+  for (const Floor& f : report.floors) {
+    const bool bytes = f.bound_by.find("bandwidth") != std::string::npos;
+    out += Wrap(fmt::format("floor of {}: {} by {} ({} in this run)", f.workload, Seconds(f.seconds), f.bound_by, Rate(f.peak_in_run, bytes)), width, "  ", "    ");
+  }
+  if (!report.rates.refused.empty()) out += Wrap("rates not believed: " + report.rates.refused, width, "  ", "    ");
+  return out;
+}
+
+std::string AdmissionText(const Admission& admission, const std::string& contract, size_t width) {
+  std::string out = contract + (admission.admitted ? ": admitted\n\n" : ": NOT admitted\n\n");
+  TextTable table({"case", "must", "worst/limit", "as expected", "worst regime"});
+  for (const AdmissionCase& c : admission.cases) {
+    table.Add({c.name, c.must_pass ? "pass" : "fail", std::isfinite(c.worst_over_limit) ? fmt::format("{:.3g}", c.worst_over_limit) : "-",
+               c.as_expected ? "yes" : "NO", c.worst_regime});
+  }
+  out += table.Render(width);
+  out += fmt::format("\n  separation: smallest mutant {:.3g}, largest honest error {:.3g} (of the limit)\n", admission.smallest_mutant, admission.largest_honest);
+  for (const std::string& complaint : admission.complaints) out += Wrap(complaint, width, "  - ", "    ");
+  return out;
+}
+
+}  // namespace assay

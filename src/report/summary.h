@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "record/attempt.h"
+
+namespace assay {
+
+// The claim in one line: strongest reference first, or why there is none.
+std::string Headline(const Campaign& campaign);
+
+// What `assay run` ends with; plain text no wider than `width`.
+std::string CampaignSummary(const Campaign& campaign, size_t width);
+
+// One attempt: what was found and what to mend.
+std::string VerdictText(const Attempt& attempt, const std::string& contract, size_t width);
+
+// A decision as `assay bench` prints it.
+std::string BenchText(const DecisionReport& report, const std::string& a, const std::string& b, size_t width);
+
+// The separation table of `assay contract check`.
+std::string AdmissionText(const Admission& admission, const std::string& contract, size_t width);
+
+// "blocked MR=12 NV=2 -O3", for a line of its own or a table cell.
+std::string CandidateLabel(const Candidate& candidate);
+
+// "attempts: 9 verified, 8 undecided, 5 rejected (wrong_answer 3, ...)".
+std::string OutcomeCounts(const Campaign& campaign);
+
+// "1.42x", three significant digits.
+std::string Times(double ratio);
+
+}  // namespace assay

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "record/attempt.h"
+
+namespace assay {
+
+// One decision: a dot per restart group (its median ratio), the interval as a band, equality and
+// the margin as lines.  Empty when there are no groups.
+std::string DecisionSvg(const Decision& decision);
+
+// Estimated time of each attempt in order, refused ones as crosses, the winner marked, the floor as a line.
+std::string AttemptsSvg(const Campaign& campaign);
+
+}  // namespace assay
