@@ -97,7 +97,7 @@ class Lexer {
 
   Token Symbol() {
     constexpr std::array<std::string_view, 18> kSymbols = {"**", "//", "<=", ">=", "==", "!=", "<", ">", "+", "-",
-                                                           "*",  "/",  "%",  "(",  ")",  "[",  "]", ",", "", ""};
+                                                           "*",  "/",  "%",  "(",  ")",  "[",  "]", ","};
     const std::string_view rest = text_.substr(at_);
     for (const std::string_view symbol : kSymbols) {
       if (rest.starts_with(symbol)) return Take(TokenKind::kSymbol, symbol.size());

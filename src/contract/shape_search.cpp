@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contract/shape_search.h"
+
+#include <algorithm>
+#include <set>
+
+namespace assay {
+namespace {
+
+constexpr int64_t kSearchBudget = 400'000;  // evaluations; well under a second
+
+}  // namespace
+
+ShapeSearch::ShapeSearch(const Contract& contract) : contract_(contract) {
+  std::vector<std::string> axes;
+  for (const Axis& axis : contract.axes) axes.push_back(axis.name);
+  for (const Expression& expression : contract.require) {
+    Condition condition;
+    Result<BoundExpression> bound = expression.Bind(axes);
+    condition.over_strides = !bound.ok();
+    if (bound.ok()) condition.bound = std::move(bound).value();
+    for (const std::string& name : expression.NamesUsed()) {
+      const auto found = std::ranges::find(axes, name);
+      if (found != axes.end()) condition.last_axis = std::max(condition.last_axis, static_cast<size_t>(found - axes.begin()));
+    }
+    conditions_.push_back(std::move(condition));
+  }
+}
+
+struct ShapeSearch::Walk {
+  const Candidates& candidates;
+  const std::vector<bool>& skip;
+  int64_t budget;
+  std::vector<Value> values;
+};
+
+bool ShapeSearch::Descend(Walk& walk, size_t axis) const {
+  if (axis == walk.candidates.size()) return true;
+  for (const int64_t size : walk.candidates[axis]) {
+    if (walk.budget-- <= 0) return false;
+    walk.values[axis].data = size;
+    bool holds = true;
+    for (size_t i = 0; i < conditions_.size() && holds; ++i) {
+      if (conditions_[i].over_strides || conditions_[i].last_axis != axis || (i < walk.skip.size() && walk.skip[i])) continue;
+      --walk.budget;
+      // A condition that cannot be computed (a division by a size of 0) does not hold.
+      const Result<bool> truth = conditions_[i].bound.EvaluateCondition(walk.values);
+      holds = truth.ok() && truth.value();
+    }
+    if (holds && Descend(walk, axis + 1)) return true;
+  }
+  return false;
+}
+
+ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip) const {
+  Outcome outcome;
+  Walk walk{candidates, skip, budget, std::vector<Value>(candidates.size(), Value{int64_t{0}})};
+  if (candidates.empty()) {
+    // Without axes a condition is a constant; the caller's final check judges it.
+    outcome.sizes = Sizes();
+    return outcome;
+  }
+  if (Descend(walk, 0)) {
+    outcome.sizes.emplace();
+    for (const Value& value : walk.values) outcome.sizes->push_back(std::get<int64_t>(value.data));
+  }
+  outcome.complete = walk.budget > 0;
+  return outcome;
+}
+
+ShapeSearch::Candidates ShapeSearch::AllCandidates(size_t most_per_axis) const {
+  Candidates all;
+  for (const Axis& axis : contract_.axes) {
+    if (!axis.of.empty()) {
+      all.push_back(axis.of);
+      continue;
+    }
+    Sizes sizes;
+    if (axis.max - axis.min < static_cast<int64_t>(most_per_axis)) {
+      for (int64_t size = axis.min; size <= axis.max; ++size) sizes.push_back(size);
+    } else {
+      std::set<int64_t> chosen = {axis.min, axis.min + 1, axis.max - 1, axis.max};
+      for (const int64_t near : axis.near) chosen.insert(near);
+      for (const Workload& workload : contract_.workloads) {
+        const auto found = workload.axes.find(axis.name);
+        if (found != workload.axes.end()) chosen.insert(found->second);
+      }
+      for (int64_t power = 1; power <= axis.max; power *= 2) chosen.insert({power - 1, power, power + 1, power + power / 2});
+      for (int64_t small = 0; small < 64; ++small) chosen.insert(axis.min + small);
+      for (const int64_t size : chosen) {
+        if (size >= axis.min && size <= axis.max) sizes.push_back(size);
+      }
+    }
+    all.push_back(std::move(sizes));
+  }
+  return all;
+}
+
+bool ShapeSearch::IsWhole(size_t axis, size_t candidates) const {
+  const Axis& a = contract_.axes[axis];
+  return !a.of.empty() || a.max - a.min + 1 == static_cast<int64_t>(candidates);
+}
+
+std::optional<Contradiction> FindContradiction(const Contract& contract) {
+  const ShapeSearch search(contract);
+  if (search.conditions() == 0) return std::nullopt;
+  const ShapeSearch::Candidates candidates = search.AllCandidates(1024);
+  bool whole = true;
+  for (size_t i = 0; i < candidates.size(); ++i) whole = whole && search.IsWhole(i, candidates[i].size());
+  const auto fails = [&](const std::vector<size_t>& kept, int64_t budget, bool& complete) {
+    std::vector<bool> skip(search.conditions(), true);
+    for (const size_t i : kept) skip[i] = false;
+    const ShapeSearch::Outcome outcome = search.Find(candidates, budget, skip);
+    complete = outcome.complete && whole;
+    return !outcome.sizes;
+  };
+  std::vector<size_t> all(search.conditions());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  Contradiction found;
+  if (!fails(all, kSearchBudget, found.complete)) return std::nullopt;
+  // Leave out what is not needed for the contradiction; what remains is a smallest set of it.
+  found.conditions = all;
+  for (size_t i = 0; i < found.conditions.size() && found.conditions.size() > 1;) {
+    std::vector<size_t> fewer = found.conditions;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    bool complete = true;
+    if (fails(fewer, kSearchBudget / 8, complete)) {
+      found.conditions = std::move(fewer);
+      found.complete = complete;
+    } else {
+      ++i;
+    }
+  }
+  return found;
+}
+
+}  // namespace assay
