@@ -21,7 +21,7 @@ namespace assay {
 //   Real Apply(Fn, x), Cast(Dtype, x), Select(condition, a, b), Smaller/Larger(a, b), Abs(x)
 //   Sum(n, term), Dot(n, a, b), DotRows(row, row), Max(n, term), ArgMax(n, term), Centred(n, term)
 //   SoftmaxFinish(store, values, lse)    see softmax.h
-//   Answer Report(x)                     what an output says
+//   Answer Report(x, tensor, element)    what an output says; tensor -1 is a published number
 template <class Real>
 struct Ops;
 
@@ -75,7 +75,8 @@ class OutputElement {
  public:
   OutputElement(Sink* sink, int tensor, int64_t element) : sink_(sink), tensor_(tensor), element_(element) {}
   void operator=(const Real& value) const {
-    Answer answer = Ops<Real>::Report(value);
+    Answer answer = Ops<Real>::Report(value, tensor_, element_);
+    if ((answer.flags & kAnswerSkipped) != 0) return;
     if (environment.ambiguous) answer.flags |= kAnswerAmbiguous;
     sink_->Write(tensor_, element_, answer);
   }
@@ -175,7 +176,8 @@ class Args {
     answer.name = name;
     answer.rank = static_cast<int>(sizeof...(Rest)) - 1;
     CopyIndices(all_of, answer, std::make_index_sequence<sizeof...(Rest) - 1>{});
-    answer.answer = Ops<Real>::Report(Real(std::get<sizeof...(Rest) - 1>(all_of)));
+    answer.answer = Ops<Real>::Report(Real(std::get<sizeof...(Rest) - 1>(all_of)), -1, 0);
+    if ((answer.answer.flags & kAnswerSkipped) != 0) return;
     if (environment.ambiguous) answer.answer.flags |= kAnswerAmbiguous;
     context_->sink->Publish(std::move(answer));
   }

@@ -222,7 +222,7 @@ struct Ops<Bounded> {
 
   static void SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values, Bounded& log_sum);
 
-  static Answer Report(const Bounded& x) {
+  static Answer Report(const Bounded& x, int, int64_t) {
     const double e = x.integer ? 0.0 : x.error;
     return {x.value, e, e < kNoBound ? 0U : kAnswerExcluded};
   }

@@ -220,10 +220,61 @@ void RunSlices(const wire::Request& request, const int64_t* slices, Context& con
   context.sink = &writer;
   for (uint64_t s = 0; s < request.slice_count; ++s) {
     environment.ambiguous = false;
+    if (environment.tape != nullptr) environment.tape->Clear();
     const uint64_t first = writer.head().record_count;
     body.template Run<Real>(Args<Real>(context), Slice(slices + s * request.slice_rank, static_cast<int>(request.slice_rank)));
     writer.EndSlice(first);
   }
+}
+
+// The largest contributions to the bound of the element that was asked about, with names.
+inline std::vector<wire::Term> TermsOf(const Tape& tape, const Context& context, size_t most) {
+  std::vector<wire::Term> terms;
+  for (const TapeTerm& group : tape.terms) {
+    if (terms.size() >= most) break;
+    const int label = group.node.label;
+    std::string text = label < kTapeOpCount ? kTapeOpNames[label] : kFnNames[label - kTapeOpCount];
+    if (group.node.left >= 0 && group.node.right >= 0) {
+      text += "(" + std::string(context.tensors[static_cast<size_t>(group.node.left)].name) + ", " +
+              std::string(context.tensors[static_cast<size_t>(group.node.right)].name) + ")";
+    }
+    wire::Term term{};
+    std::memcpy(term.label, text.data(), std::min(text.size(), sizeof term.label - 1));
+    term.value = group.node.value;
+    term.rounding = group.node.rounding;
+    term.sensitivity = group.sensitivity;
+    term.contribution = group.contribution;
+    term.count = group.count;
+    terms.push_back(term);
+  }
+  return terms;
+}
+
+template <class Body>
+std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+  Tape tape;
+  tape.stride = request.sample_stride == 0 ? 1 : request.sample_stride;
+  tape.phase = request.sample_phase % tape.stride;
+  tape.explain = request.arithmetic == static_cast<uint32_t>(wire::Arithmetic::kExplain);
+  tape.explain_tensor = request.explain_tensor;
+  tape.explain_element = request.explain_element;
+  environment.tape = &tape;
+  RunSlices<Taped>(request, slices, context, writer, body);
+  tape.Clear();
+  environment.tape = nullptr;
+  writer.head().tape_nodes = tape.most_nodes;
+  return TermsOf(tape, context, request.explain_terms);
+}
+
+template <class Body>
+void RunCounted(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+  Counters counters;
+  counters.sink = &writer;
+  environment.counters = &counters;
+  RunSlices<Counted>(request, slices, context, writer, body);
+  environment.counters = nullptr;
+  static_assert(kOperationCount <= static_cast<int>(std::size(wire::Response{}.counts)));
+  std::copy(std::begin(counters.counts), std::end(counters.counts), writer.head().counts);
 }
 
 template <class Body>
@@ -233,6 +284,11 @@ void Dispatch(const wire::Request& request, const int64_t* slices, Context& cont
     case wire::Arithmetic::kDouble: RunSlices<double>(request, slices, context, writer, body); break;
     case wire::Arithmetic::kWide: RunSlices<long double>(request, slices, context, writer, body); break;
     case wire::Arithmetic::kBounded: RunSlices<Bounded>(request, slices, context, writer, body); break;
+    case wire::Arithmetic::kExact: RunSlices<Exact>(request, slices, context, writer, body); break;
+    case wire::Arithmetic::kHonest: RunSlices<Honest>(request, slices, context, writer, body); break;
+    case wire::Arithmetic::kTaped:
+    case wire::Arithmetic::kExplain: terms = RunTaped(request, slices, context, writer, body); break;
+    case wire::Arithmetic::kCount: RunCounted(request, slices, context, writer, body); break;
     default: Refuse("an unknown arithmetic");
   }
   writer.Close(context, terms);

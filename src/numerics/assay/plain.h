@@ -109,7 +109,7 @@ struct Ops<Real> {
     log_sum = top + std::log(total);
   }
 
-  static Answer Report(Real x) { return {static_cast<double>(x), 0.0, 0}; }
+  static Answer Report(Real x, int, int64_t) { return {static_cast<double>(x), 0.0, 0}; }
 };
 
 }  // namespace assay

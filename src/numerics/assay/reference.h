@@ -11,5 +11,9 @@
 
 #include "args.h"
 #include "bounded.h"
+#include "count.h"
+#include "exact.h"
+#include "honest.h"
 #include "plain.h"
 #include "primitives.h"
+#include "taped.h"
