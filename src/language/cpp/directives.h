@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "contract/contract.h"
+#include "language/cpp/flags.h"
 #include "record/candidate.h"
 
 namespace assay {
@@ -23,9 +24,6 @@ Result<Template> ParseTemplate(std::string source, const std::filesystem::path& 
 // content.  Each flag replaces the default of its group; a flag of no group is added as it is.
 // The error names knob, value and the legal values.
 Result<Candidate> MakeCandidate(const Template& family, const KnobValues& set, std::vector<std::string> flags);
-
-// Ok when a candidate of this contract may ask for the compiler option; the error says why not.
-Status CheckFlag(std::string_view flag, FpPolicy policy);
 
 // `-DNAME=value` of every active knob; a word as its number, with `-DNAME_word=number` for each word.
 std::vector<std::string> KnobDefinitions(const Template& family, const Candidate& candidate);

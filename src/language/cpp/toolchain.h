@@ -20,14 +20,19 @@ struct Toolchain {
   std::filesystem::path compiler;
   std::string version;        // "g++ 12.2.0"
   Digest identity;            // of the compiler's binaries, version, and what -march=native resolves to
-  std::vector<std::string> predefined_macros;  // sorted names
-  std::vector<std::filesystem::path> runtimes; // its OpenMP runtime where that is not libgomp
+  std::vector<std::string> common;  // options that every build with it gets
 };
 
 // g++, asked once a process.
 const Result<Toolchain>& PrimaryToolchain();
-// A clang++ that has OpenMP; the error says what is missing.
+// A clang++.  It compiles `omp simd` and leaves the other OpenMP pragmas out: its own runtime would
+// be a second team beside the runner's, with files to open and threads beyond the budget.  So its
+// artifacts run on one thread; they may reject a kernel and never admit one.  The error says what
+// is missing.
 const Result<Toolchain>& SecondToolchain();
+
+// Whether the compiler or one of the small C headers defines this macro before a kernel's first line.
+bool IsMacro(const std::string& name);
 
 // Where GCC and Clang differ: the options as this compiler takes them, those it lacks dropped.
 std::vector<std::string> FlagsFor(const Toolchain& toolchain, const std::vector<std::string>& flags);
@@ -40,5 +45,8 @@ struct Library {
   std::vector<std::filesystem::path> files;  // the library and what it needs, to be bound one by one
 };
 Result<Library> FindLibrary(std::string_view name);
+
+// The C, C++ and OpenMP runtimes, which are there in every jail.
+bool IsRuntimeLibrary(std::string_view soname);
 
 }  // namespace assay
