@@ -10,8 +10,8 @@
 //
 // assay:template pipelined
 // assay:knob BUFFER = local | output
-// assay:knob NT = large | always | never
-// assay:knob VEC = 16 | 32 | 64 default 64
+// assay:knob NT = 0 | 1 default 1
+// assay:knob VEC = 32 | 64 default 64
 // assay:knob UNROLL = 1 | 2 | 4 default 2
 // assay:knob PREFETCH = 0 | 4 | 8 | 16 | 32 | 64 | 128 default 32
 // assay:knob HINT = 0 | 2 | 3 default 3 if PREFETCH > 0
@@ -27,8 +27,8 @@
 
 namespace {
 
-// A vector wider than the machine's would be split by the compiler. GCC has no portable
-// non-temporal store, hence a built-in for each width.
+// A vector wider than the machine's would be split by the compiler. GCC has no portable non-temporal store, hence a
+// built-in for each width.
 #if VEC >= 64 && defined(__AVX512F__)
 constexpr int kBytes = 64;
 #define STREAM __builtin_ia32_movntps512
@@ -45,37 +45,37 @@ constexpr int64_t kMaxColumns = 16384;  // the contract's limit of C
 typedef float Vector __attribute__((vector_size(kBytes)));
 typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
 typedef float Aligned __attribute__((vector_size(kBytes), may_alias));
-typedef int32_t Integers __attribute__((vector_size(kBytes)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 
-// Where the outputs are too large to be found in a cache later, stores pass by it.
-constexpr bool kStreams = NT != NT_never, kKeeps = NT != NT_always;
-constexpr int64_t kLarge = 1 << 20;  // elements
+// Where the outputs are too large to be found in a cache later, stores pass by it and reads are announced (NT,
+// PREFETCH). On small shapes both would only cost.
+constexpr int64_t kLargeShape = 1 << 20;  // elements
+constexpr bool kPasses = NT != 0;
 
 // `p` is aligned to the vector.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Store(float* p, Vector v) {
 #if defined(__clang__)
-  if constexpr (kStream) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
+  if constexpr (kLarge && kPasses) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
 #elif defined(__SSE__)
-  if constexpr (kStream) return STREAM(p, v);
+  if constexpr (kLarge && kPasses) return STREAM(p, v);
 #endif
   *reinterpret_cast<Aligned*>(p) = v;
 }
 
 // Non-temporal stores are not ordered with the release that ends the parallel region.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Fence() {
 #if defined(__SSE__)
-  if constexpr (kStream) __builtin_ia32_sfence();
+  if constexpr (kLarge && kPasses) __builtin_ia32_sfence();
 #endif
 }
 
 INLINE Vector LoadPart(const float* p, int64_t n) {  // zero in the lanes beyond n
+  if (n == 0) return Vector{};
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = 0;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -83,6 +83,7 @@ INLINE Vector LoadPart(const float* p, int64_t n) {  // zero in the lanes beyond
 }
 
 INLINE void StorePart(float* p, int64_t n, Vector v) {
+  if (n == 0) return;
   alignas(kBytes) float lane[kLanes];
   *reinterpret_cast<Aligned*>(lane) = v;
   for (int64_t i = 0; i < n; ++i) p[i] = lane[i];
@@ -139,22 +140,24 @@ INLINE float Total(Vector (&squares)[UNROLL]) {
 }
 
 // Scales `last`, whose sums are kept, and adds `next`. An absent row has no elements.
-template <bool kStream>
+template <bool kLarge>
 static float Step(const Tensors& t, const Row& last, const Row& next, float scale, float* kept) {
   constexpr bool kLocal = BUFFER == BUFFER_local;
   const float* weight = t.weight + last.head;
   Vector squares[UNROLL] = {};
   const auto finish = [&](int64_t at, int) __attribute__((always_inline)) {
     const Vector v = kLocal ? *reinterpret_cast<const Aligned*>(kept + at) : *reinterpret_cast<const Aligned*>(last.s + at);
-    Store<kStream>(last.y + at, v * scale * Load(weight + at));
+    Store<kLarge>(last.y + at, v * scale * Load(weight + at));
   };
-  const auto add = [&](int64_t at, int u) __attribute__((always_inline)) {
-    if constexpr (PREFETCH > 0) {
+  const auto read = [&](int64_t at) __attribute__((always_inline)) {
+    if constexpr (kLarge && PREFETCH > 0) {
       __builtin_prefetch(next.x + at + PREFETCH * 16, 0, HINT);
       __builtin_prefetch(next.residual + at + PREFETCH * 16, 0, HINT);
     }
-    const Vector v = Load(next.x + at) + Load(next.residual + at);
-    Store<kStream && kLocal>(next.s + at, v);
+    return Load(next.x + at) + Load(next.residual + at);
+  };
+  const auto keep = [&](int64_t at, int u, Vector v) __attribute__((always_inline)) {
+    Store<kLarge && kLocal>(next.s + at, v);
     if constexpr (kLocal) *reinterpret_cast<Aligned*>(kept + at) = v;
     squares[u] += v * v;
   };
@@ -169,26 +172,31 @@ static float Step(const Tensors& t, const Row& last, const Row& next, float scal
   };
   const int64_t common = last.body < next.body ? last.body : next.body;
   finish_part(-last.head, last.head);
-  Each(0, common, [&](int64_t at, int u) __attribute__((always_inline)) { finish(at, u), add(at, u); });
+  Each(0, common, [&](int64_t at, int u) __attribute__((always_inline)) {
+    // Reads first: behind a store to the same place in another page they would wait for it.
+    const Vector v = read(at);
+    finish(at, u);
+    keep(at, u, v);
+  });
   Each(common, last.body, finish);
-  Each(common, next.body, add);
+  Each(common, next.body, [&](int64_t at, int u) __attribute__((always_inline)) { keep(at, u, read(at)); });
   finish_part(last.body * kLanes, last.tail);
   add_part(-next.head, next.head);
   add_part(next.body * kLanes, next.tail);
   return Scale(Total(squares), t.columns, t.eps);
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Rows(const Tensors& t, int64_t from, int64_t to) {
   alignas(64) float kept[BUFFER == BUFFER_local ? kMaxColumns : kLanes];
   Row last = {t.x, t.residual, t.y, t.s, 0, 0, 0};
   float scale = 0;
   for (int64_t r = from; r <= to; ++r) {
     const Row next = r < to ? Cut(t, r) : Row{t.x, t.residual, t.y, t.s, 0, 0, 0};
-    scale = Step<kStream>(t, last, next, scale, kept);
+    scale = Step<kLarge>(t, last, next, scale, kept);
     last = next;
   }
-  Fence<kStream>();
+  Fence<kLarge>();
 }
 
 }  // namespace
@@ -201,7 +209,7 @@ extern "C" void add_rmsnorm(const float* x, const float* residual, const float* 
   const int64_t chunk = CHUNK;
 #endif
   const int64_t chunks = R > 0 ? (R + chunk - 1) / chunk : 0;
-  const bool stream = kStreams && (!kKeeps || R * C >= kLarge);
+  const bool large = R * C >= kLargeShape;
 #if SCHEDULE == SCHEDULE_dynamic
 #pragma omp parallel for schedule(dynamic, 1) if (R * C >= FORK)
 #else
@@ -209,9 +217,10 @@ extern "C" void add_rmsnorm(const float* x, const float* residual, const float* 
 #endif
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t from = c * chunk, to = from + chunk < R ? from + chunk : R;
-    if constexpr (kStreams)
-      if (stream) Rows<true>({x, residual, weight, y, s, C, eps}, from, to);
-    if constexpr (kKeeps)
-      if (!stream) Rows<false>({x, residual, weight, y, s, C, eps}, from, to);
+    if (large) {
+      Rows<true>({x, residual, weight, y, s, C, eps}, from, to);
+    } else {
+      Rows<false>({x, residual, weight, y, s, C, eps}, from, to);
+    }
   }
 }

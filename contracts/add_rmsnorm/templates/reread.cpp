@@ -11,8 +11,8 @@
 // assay:template reread
 // assay:knob SECOND = inputs | sum
 // assay:knob BATCH = 1 | 2 | 4 | 8 | 16
-// assay:knob NT = large | always | never
-// assay:knob VEC = 16 | 32 | 64 default 64
+// assay:knob NT = 0 | 1 default 1
+// assay:knob VEC = 32 | 64 default 64
 // assay:knob UNROLL = 1 | 2 | 4 default 2
 // assay:knob PREFETCH = 0 | 4 | 8 | 16 | 32 | 64 | 128 default 32
 // assay:knob HINT = 0 | 2 | 3 default 3 if PREFETCH > 0
@@ -28,8 +28,8 @@
 
 namespace {
 
-// A vector wider than the machine's would be split by the compiler. GCC has no portable
-// non-temporal store, hence a built-in for each width.
+// A vector wider than the machine's would be split by the compiler. GCC has no portable non-temporal store, hence a
+// built-in for each width.
 #if VEC >= 64 && defined(__AVX512F__)
 constexpr int kBytes = 64;
 #define STREAM __builtin_ia32_movntps512
@@ -41,42 +41,41 @@ constexpr int kBytes = 16;
 #define STREAM __builtin_ia32_movntps
 #endif
 constexpr int kLanes = kBytes / 4;
-constexpr int64_t kMaxColumns = 16384;  // the contract's limit of C
 
 typedef float Vector __attribute__((vector_size(kBytes)));
 typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
 typedef float Aligned __attribute__((vector_size(kBytes), may_alias));
-typedef int32_t Integers __attribute__((vector_size(kBytes)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 
-// Where the outputs are too large to be found in a cache later, stores pass by it.
-constexpr bool kStreams = NT != NT_never, kKeeps = NT != NT_always;
-constexpr int64_t kLarge = 1 << 20;  // elements
+// Where the outputs are too large to be found in a cache later, stores pass by it and reads are announced (NT,
+// PREFETCH). On small shapes both would only cost.
+constexpr int64_t kLargeShape = 1 << 20;  // elements
+constexpr bool kPasses = NT != 0;
 
 // `p` is aligned to the vector.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Store(float* p, Vector v) {
 #if defined(__clang__)
-  if constexpr (kStream) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
+  if constexpr (kLarge && kPasses) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
 #elif defined(__SSE__)
-  if constexpr (kStream) return STREAM(p, v);
+  if constexpr (kLarge && kPasses) return STREAM(p, v);
 #endif
   *reinterpret_cast<Aligned*>(p) = v;
 }
 
 // Non-temporal stores are not ordered with the release that ends the parallel region.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Fence() {
 #if defined(__SSE__)
-  if constexpr (kStream) __builtin_ia32_sfence();
+  if constexpr (kLarge && kPasses) __builtin_ia32_sfence();
 #endif
 }
 
 INLINE Vector LoadPart(const float* p, int64_t n) {  // zero in the lanes beyond n
+  if (n == 0) return Vector{};
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = 0;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -84,6 +83,7 @@ INLINE Vector LoadPart(const float* p, int64_t n) {  // zero in the lanes beyond
 }
 
 INLINE void StorePart(float* p, int64_t n, Vector v) {
+  if (n == 0) return;
   alignas(kBytes) float lane[kLanes];
   *reinterpret_cast<Aligned*>(lane) = v;
   for (int64_t i = 0; i < n; ++i) p[i] = lane[i];
@@ -141,7 +141,7 @@ INLINE float Total(Vector (&squares)[UNROLL]) {
 
 constexpr bool kSum = SECOND == SECOND_sum;
 
-template <bool kStream>
+template <bool kLarge>
 static float Squares(const Row& a) {
   Vector squares[UNROLL] = {};
   const auto add = [&](int64_t at, int64_t n) {
@@ -151,7 +151,7 @@ static float Squares(const Row& a) {
   };
   add(-a.head, a.head);
   Each(0, a.body, [&](int64_t at, int u) __attribute__((always_inline)) {
-    if constexpr (PREFETCH > 0) {
+    if constexpr (kLarge && PREFETCH > 0) {
       __builtin_prefetch(a.x + at + PREFETCH * 16, 0, HINT);
       __builtin_prefetch(a.residual + at + PREFETCH * 16, 0, HINT);
     }
@@ -163,7 +163,7 @@ static float Squares(const Row& a) {
   return Total(squares);
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Finish(const Row& a, const float* weight, float scale) {
   const auto part = [&](int64_t at, int64_t n) {
     const Vector v = LoadPart(a.x + at, n) + LoadPart(a.residual + at, n);
@@ -173,24 +173,24 @@ static void Finish(const Row& a, const float* weight, float scale) {
   part(-a.head, a.head);
   Each(0, a.body, [&](int64_t at, int) __attribute__((always_inline)) {
     const Vector v = kSum ? Load(a.s + at) : Load(a.x + at) + Load(a.residual + at);
-    if constexpr (!kSum) Store<kStream>(a.s + at, v);
-    Store<kStream>(a.y + at, v * scale * Load(weight + at));
+    if constexpr (!kSum) Store<kLarge>(a.s + at, v);
+    Store<kLarge>(a.y + at, v * scale * Load(weight + at));
   });
   part(a.body * kLanes, a.tail);
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Rows(const Tensors& t, int64_t from, int64_t to) {
   for (int64_t r = from; r < to; r += BATCH) {
     const int64_t n = to - r < BATCH ? to - r : BATCH;
     float scale[BATCH];
-    for (int64_t j = 0; j < n; ++j) scale[j] = Scale(Squares<kStream>(Cut(t, r + j)), t.columns, t.eps);
+    for (int64_t j = 0; j < n; ++j) scale[j] = Scale(Squares<kLarge>(Cut(t, r + j)), t.columns, t.eps);
     for (int64_t j = 0; j < n; ++j) {
       const Row a = Cut(t, r + j);
-      Finish<kStream>(a, t.weight + a.head, scale[j]);
+      Finish<kLarge>(a, t.weight + a.head, scale[j]);
     }
   }
-  Fence<kStream>();
+  Fence<kLarge>();
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ extern "C" void add_rmsnorm(const float* x, const float* residual, const float* 
   const int64_t chunk = CHUNK;
 #endif
   const int64_t chunks = R > 0 ? (R + chunk - 1) / chunk : 0;
-  const bool stream = kStreams && (!kKeeps || R * C >= kLarge);
+  const bool large = R * C >= kLargeShape;
 #if SCHEDULE == SCHEDULE_dynamic
 #pragma omp parallel for schedule(dynamic, 1) if (R * C >= FORK)
 #else
@@ -211,9 +211,10 @@ extern "C" void add_rmsnorm(const float* x, const float* residual, const float* 
 #endif
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t from = c * chunk, to = from + chunk < R ? from + chunk : R;
-    if constexpr (kStreams)
-      if (stream) Rows<true>({x, residual, weight, y, s, C, eps}, from, to);
-    if constexpr (kKeeps)
-      if (!stream) Rows<false>({x, residual, weight, y, s, C, eps}, from, to);
+    if (large) {
+      Rows<true>({x, residual, weight, y, s, C, eps}, from, to);
+    } else {
+      Rows<false>({x, residual, weight, y, s, C, eps}, from, to);
+    }
   }
 }

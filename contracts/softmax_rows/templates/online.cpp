@@ -11,7 +11,7 @@
 // assay:template online
 // assay:knob BLOCK = 4 | 8 | 16 | 32 default 8
 // assay:knob OVERLAP = 0 | 1 default 1
-// assay:knob NT = large | always | never
+// assay:knob NT = 0 | 1 default 1
 // assay:knob VEC = 32 | 64 default 64
 // assay:knob DEGREE = 5 | 6 default 6
 // assay:knob PREFETCH = 0 | 8 | 16 | 32 | 64 | 128 default 64
@@ -55,30 +55,32 @@ INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
 
-// Where y is too large to be found in a cache later, stores pass by it.
-constexpr bool kStreams = NT != NT_never, kKeeps = NT != NT_always;
-constexpr int64_t kLarge = 1 << 20;  // elements
+// Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
+// small shapes both would only cost.
+constexpr int64_t kLargeShape = 1 << 20;  // elements
+constexpr bool kPasses = NT != 0;
 
 // `p` is aligned to the vector.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Store(float* p, Vector v) {
 #if defined(__clang__)
-  if constexpr (kStream) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
+  if constexpr (kLarge && kPasses) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
 #elif defined(__SSE__)
-  if constexpr (kStream) return STREAM(p, v);
+  if constexpr (kLarge && kPasses) return STREAM(p, v);
 #endif
   *reinterpret_cast<Aligned*>(p) = v;
 }
 
 // Non-temporal stores are not ordered with the release that ends the parallel region.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Fence() {
 #if defined(__SSE__)
-  if constexpr (kStream) __builtin_ia32_sfence();
+  if constexpr (kLarge && kPasses) __builtin_ia32_sfence();
 #endif
 }
 
 INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
+  if (n == 0) return Set(-__builtin_inff());
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -86,6 +88,7 @@ INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count
 }
 
 INLINE void StorePart(float* p, int64_t n, Vector v) {
+  if (n == 0) return;
   alignas(kBytes) float lane[kLanes];
   *reinterpret_cast<Aligned*>(lane) = v;
   for (int64_t i = 0; i < n; ++i) p[i] = lane[i];
@@ -117,7 +120,11 @@ INLINE Vector Exp(Vector d) {
   const Vector t = d * 1.44269504f + 12582976.0f;
   const Integers bits = reinterpret_cast<Integers>(t);
   const Vector n = __builtin_convertvector(bits - kMagicBits, Vector);
-  const Vector r = (d - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vector r = d - n * 0.693359375f;  // exact: this part of ln 2 has nine bits
+#if defined(__x86_64__)
+  asm("" : "+v"(r));  // or the two parts would be added up again
+#endif
+  r -= n * -2.12194440e-4f;
 #if DEGREE == 5
   Vector p = Set(0.008314793f) * r + 0.0418903008f;
   p = p * r + 0.166670889f;
@@ -172,10 +179,11 @@ static void Raise(Running& running, float max) {
 }
 
 // A whole block straight from x; its values stay in registers between the maximum and the exponentials.
+template <bool kLarge>
 static void Absorb(Workspace& w, Running& running, int64_t block, const float* x) {
   Vector v[BLOCK], max[2];
   for (int i = 0; i < BLOCK; ++i) {
-    if constexpr (PREFETCH > 0) __builtin_prefetch(x + i * kLanes + PREFETCH * 16, 0, HINT);
+    if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(x + i * kLanes + PREFETCH * 16, 0, HINT);
     v[i] = Load(x + i * kLanes);
     max[i % 2] = i < 2 ? v[i] : Greater(max[i % 2], v[i]);
   }
@@ -207,21 +215,21 @@ static void AbsorbKept(Workspace& w, Running& running, int64_t block, int64_t sl
 // two factors first, which together can be too small for a float.
 INLINE Vector Scaled(Vector e, float factor, float scale) { return Greater(e * factor, Set(0)) * scale; }
 
-template <bool kStream>
+template <bool kLarge>
 INLINE void Release(Workspace& w, const Row& row, int64_t block) {
   const float factor = w.factor[block];
   const int64_t first = (block - 1) * BLOCK;
   if (factor == 1) {
-    for (int i = 0; i < BLOCK; ++i) Store<kStream>(row.y + (first + i) * kLanes, Slot(w, 1 + first + i) * row.scale);
+    for (int i = 0; i < BLOCK; ++i) Store<kLarge>(row.y + (first + i) * kLanes, Slot(w, 1 + first + i) * row.scale);
   } else {
     for (int i = 0; i < BLOCK; ++i)
-      Store<kStream>(row.y + (first + i) * kLanes, Scaled(Slot(w, 1 + first + i), factor, row.scale));
+      Store<kLarge>(row.y + (first + i) * kLanes, Scaled(Slot(w, 1 + first + i), factor, row.scale));
   }
 }
 
 // Stores `last`, of which exps and factors are in the workspace, and takes `next` in its place. Either may be absent,
 // having no elements; a slot is stored before it is taken.
-template <bool kStream, bool kStore, bool kLoad>
+template <bool kLarge, bool kStore, bool kLoad>
 static void Pass(Workspace& w, const Row& last, Row& next) {
   const int64_t last_blocks = kStore ? last.body / BLOCK : 0, next_blocks = kLoad ? next.body / BLOCK : 0;
   Running running = {-__builtin_inff(), Set(0)};
@@ -233,19 +241,19 @@ static void Pass(Workspace& w, const Row& last, Row& next) {
   const int64_t common = last_blocks < next_blocks ? last_blocks : next_blocks;
   if constexpr (kStore && kLoad)
     for (int64_t b = 1; b <= common; ++b) {
-      Release<kStream>(w, last, b);
-      Absorb(w, running, b, next.x + (b - 1) * BLOCK * kLanes);
+      Release<kLarge>(w, last, b);
+      Absorb<kLarge>(w, running, b, next.x + (b - 1) * BLOCK * kLanes);
     }
   if constexpr (kStore) {
-    for (int64_t b = common + 1; b <= last_blocks; ++b) Release<kStream>(w, last, b);
+    for (int64_t b = common + 1; b <= last_blocks; ++b) Release<kLarge>(w, last, b);
     for (int64_t k = last_blocks * BLOCK; k < last.body; ++k)
-      Store<kStream>(last.y + k * kLanes, Scaled(Slot(w, 1 + k), w.factor[last_blocks + 1], last.scale));
+      Store<kLarge>(last.y + k * kLanes, Scaled(Slot(w, 1 + k), w.factor[last_blocks + 1], last.scale));
     if (last.tail > 0)
       StorePart(last.y + last.body * kLanes, last.tail,
                 Scaled(Slot(w, 1 + last.body), w.factor[last_blocks + 2], last.scale));
   }
   if constexpr (kLoad) {
-    for (int64_t b = common + 1; b <= next_blocks; ++b) Absorb(w, running, b, next.x + (b - 1) * BLOCK * kLanes);
+    for (int64_t b = common + 1; b <= next_blocks; ++b) Absorb<kLarge>(w, running, b, next.x + (b - 1) * BLOCK * kLanes);
     const int64_t first = next_blocks * BLOCK;
     for (int64_t k = first; k < next.body; ++k) Slot(w, 1 + k) = Load(next.x + k * kLanes);
     if (first < next.body) AbsorbKept(w, running, next_blocks + 1, 1 + first, next.body - first);
@@ -260,7 +268,7 @@ static void Pass(Workspace& w, const Row& last, Row& next) {
   }
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t columns) {
   Workspace w;
   for (int64_t b = 0; b < kMaxBlocks; ++b) w.reference[b] = 0;  // absent blocks have a factor too, which nobody uses
@@ -268,17 +276,17 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
 #if OVERLAP
   for (int64_t r = from; r <= to; ++r) {
     next = r < to ? Cut(x + r * columns, y + r * columns, columns) : Row{};
-    Pass<kStream, true, true>(w, last, next);
+    Pass<kLarge, true, true>(w, last, next);
     last = next;
   }
 #else
   for (int64_t r = from; r < to; ++r) {
     next = Cut(x + r * columns, y + r * columns, columns);
-    Pass<kStream, false, true>(w, last, next);
-    Pass<kStream, true, false>(w, next, last);
+    Pass<kLarge, false, true>(w, last, next);
+    Pass<kLarge, true, false>(w, next, last);
   }
 #endif
-  Fence<kStream>();
+  Fence<kLarge>();
 }
 
 }  // namespace
@@ -290,7 +298,7 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   const int64_t chunk = CHUNK;
 #endif
   const int64_t chunks = R > 0 ? (R + chunk - 1) / chunk : 0;
-  const bool stream = kStreams && (!kKeeps || R * C >= kLarge);
+  const bool large = R * C >= kLargeShape;
 #if SCHEDULE == SCHEDULE_dynamic
 #pragma omp parallel for schedule(dynamic, 1) if (R * C >= FORK)
 #else
@@ -298,9 +306,10 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
 #endif
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t from = c * chunk, to = from + chunk < R ? from + chunk : R;
-    if constexpr (kStreams)
-      if (stream) Rows<true>(x, y, from, to, C);
-    if constexpr (kKeeps)
-      if (!stream) Rows<false>(x, y, from, to, C);
+    if (large) {
+      Rows<true>(x, y, from, to, C);
+    } else {
+      Rows<false>(x, y, from, to, C);
+    }
   }
 }

@@ -10,7 +10,7 @@
 //
 // assay:template pipelined
 // assay:knob FUSE = triple | pair
-// assay:knob NT = large | always | never
+// assay:knob NT = 0 | 1 default 1
 // assay:knob VEC = 32 | 64 default 64
 // assay:knob UNROLL = 1 | 2 | 4 default 2
 // assay:knob DEGREE = 5 | 6 default 6
@@ -55,30 +55,32 @@ INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
 
-// Where y is too large to be found in a cache later, stores pass by it.
-constexpr bool kStreams = NT != NT_never, kKeeps = NT != NT_always;
-constexpr int64_t kLarge = 1 << 20;  // elements
+// Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
+// small shapes both would only cost.
+constexpr int64_t kLargeShape = 1 << 20;  // elements
+constexpr bool kPasses = NT != 0;
 
 // `p` is aligned to the vector.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Store(float* p, Vector v) {
 #if defined(__clang__)
-  if constexpr (kStream) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
+  if constexpr (kLarge && kPasses) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
 #elif defined(__SSE__)
-  if constexpr (kStream) return STREAM(p, v);
+  if constexpr (kLarge && kPasses) return STREAM(p, v);
 #endif
   *reinterpret_cast<Aligned*>(p) = v;
 }
 
 // Non-temporal stores are not ordered with the release that ends the parallel region.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Fence() {
 #if defined(__SSE__)
-  if constexpr (kStream) __builtin_ia32_sfence();
+  if constexpr (kLarge && kPasses) __builtin_ia32_sfence();
 #endif
 }
 
 INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
+  if (n == 0) return Set(-__builtin_inff());
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -86,6 +88,7 @@ INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count
 }
 
 INLINE void StorePart(float* p, int64_t n, Vector v) {
+  if (n == 0) return;
   alignas(kBytes) float lane[kLanes];
   *reinterpret_cast<Aligned*>(lane) = v;
   for (int64_t i = 0; i < n; ++i) p[i] = lane[i];
@@ -117,7 +120,11 @@ INLINE Vector Exp(Vector d) {
   const Vector t = d * 1.44269504f + 12582976.0f;
   const Integers bits = reinterpret_cast<Integers>(t);
   const Vector n = __builtin_convertvector(bits - kMagicBits, Vector);
-  const Vector r = (d - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vector r = d - n * 0.693359375f;  // exact: this part of ln 2 has nine bits
+#if defined(__x86_64__)
+  asm("" : "+v"(r));  // or the two parts would be added up again
+#endif
+  r -= n * -2.12194440e-4f;
 #if DEGREE == 5
   Vector p = Set(0.008314793f) * r + 0.0418903008f;
   p = p * r + 0.166670889f;
@@ -181,7 +188,7 @@ INLINE void StoreSlot(const Row& last, int64_t slot, float* y, int64_t n) {
 
 // Whole vectors [from, to) of up to three rows at once: `last` is stored, `now` exponentiated, `next` read. `last` and
 // `next` share a buffer, each vector being read before it is overwritten.
-template <bool kStream, bool kStore, bool kExp, bool kLoad>
+template <bool kLarge, bool kStore, bool kExp, bool kLoad>
 static void Sweep(const Row& last, const Row& now, const Row& next, Running& running, int64_t from, int64_t to) {
   Vector max[UNROLL], sum[UNROLL];
   for (int u = 0; u < UNROLL; ++u) max[u] = running.max[u], sum[u] = running.sum[u];
@@ -192,14 +199,15 @@ static void Sweep(const Row& last, const Row& now, const Row& next, Running& run
   const float offset = now.max;
   int64_t k = from;
   const auto one = [&](int64_t at, int u) __attribute__((always_inline)) {
-    if constexpr (kStore) Store<kStream>(y + at, *reinterpret_cast<const Aligned*>(done + at) * scale);
+    Vector v;
+    if constexpr (kLoad) v = Load(x + at);  // first: behind a store to the same place in another page it would wait
+    if constexpr (kStore) Store<kLarge>(y + at, *reinterpret_cast<const Aligned*>(done + at) * scale);
     if constexpr (kLoad) {
-      const Vector v = Load(x + at);
       *reinterpret_cast<Aligned*>(keep + at) = v;
       max[u] = Greater(max[u], v);
     }
     if constexpr (kExp) {
-      if constexpr (PREFETCH > 0) __builtin_prefetch(x + at + PREFETCH * 16, 0, HINT);
+      if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(x + at + PREFETCH * 16, 0, HINT);
       const Vector e = Exp(*reinterpret_cast<const Aligned*>(work + at) - offset);
       *reinterpret_cast<Aligned*>(work + at) = e;
       sum[u] += e;
@@ -213,20 +221,20 @@ static void Sweep(const Row& last, const Row& now, const Row& next, Running& run
 
 // An absent row has no elements, so the ends of a chunk need no case of their own. The stores come before the reads
 // that overwrite the shared buffer.
-template <bool kStream, bool kExp>
+template <bool kLarge, bool kExp>
 INLINE void Step(const Row& last, Row& now, Row& next) {
   Running running = Restart();
   int64_t common = last.body < next.body ? last.body : next.body;
   if (kExp && now.body < common) common = now.body;
   StoreSlot(last, 0, last.y, last.head);
   LoadSlot(next, 0, next.x, next.head, running);
-  Sweep<kStream, true, kExp, true>(last, now, next, running, 0, common);
-  Sweep<kStream, true, false, false>(last, now, next, running, common, last.body);
+  Sweep<kLarge, true, kExp, true>(last, now, next, running, 0, common);
+  Sweep<kLarge, true, false, false>(last, now, next, running, common, last.body);
   StoreSlot(last, last.body + 1, last.y + last.head + last.body * kLanes, last.tail);
-  Sweep<kStream, false, false, true>(last, now, next, running, common, next.body);
+  Sweep<kLarge, false, false, true>(last, now, next, running, common, next.body);
   LoadSlot(next, next.body + 1, next.x + next.head + next.body * kLanes, next.tail, running);
   if (kExp) {
-    Sweep<kStream, false, true, false>(last, now, next, running, common, now.body);
+    Sweep<kLarge, false, true, false>(last, now, next, running, common, now.body);
     ExpSlot(now, 0, now.head, running);
     ExpSlot(now, now.body + 1, now.tail, running);
   }
@@ -238,7 +246,7 @@ INLINE void Step(const Row& last, Row& now, Row& next) {
   if (kExp) now.scale = 1.0f / Sum(running.sum[0]);
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t columns) {
   // Half a page of distance keeps a read of one buffer from looking like the write just made to the other.
   constexpr int64_t kStride = kMaxColumns + 2 * kLanes + 512;
@@ -251,7 +259,7 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
   // One step beyond either end: to read the first row, and to store the last one.
   for (int64_t r = from - 1; r <= to; ++r) {
     next = row(r + 1);
-    Step<kStream, true>(last, now, next);
+    Step<kLarge, true>(last, now, next);
     last = now;
     now = next;
   }
@@ -259,10 +267,10 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
   for (int64_t r = from; r <= to; ++r) {
     next = row(r);
     next.buffer = buffer;  // one suffices: a row is stored before the next one is kept
-    Step<kStream, false>(last, now, next);
+    Step<kLarge, false>(last, now, next);
     Running running = Restart();
     const Row ahead = row(r + 1);
-    Sweep<kStream, false, true, false>(last, next, ahead, running, 0, next.body);
+    Sweep<kLarge, false, true, false>(last, next, ahead, running, 0, next.body);
     ExpSlot(next, 0, next.head, running);
     ExpSlot(next, next.body + 1, next.tail, running);
     for (int u = 1; u < UNROLL; ++u) running.sum[0] += running.sum[u];
@@ -270,7 +278,7 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     last = next;
   }
 #endif
-  Fence<kStream>();
+  Fence<kLarge>();
 }
 
 }  // namespace
@@ -282,7 +290,7 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   const int64_t chunk = CHUNK;
 #endif
   const int64_t chunks = R > 0 ? (R + chunk - 1) / chunk : 0;
-  const bool stream = kStreams && (!kKeeps || R * C >= kLarge);
+  const bool large = R * C >= kLargeShape;
 #if SCHEDULE == SCHEDULE_dynamic
 #pragma omp parallel for schedule(dynamic, 1) if (R * C >= FORK)
 #else
@@ -290,9 +298,10 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
 #endif
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t from = c * chunk, to = from + chunk < R ? from + chunk : R;
-    if constexpr (kStreams)
-      if (stream) Rows<true>(x, y, from, to, C);
-    if constexpr (kKeeps)
-      if (!stream) Rows<false>(x, y, from, to, C);
+    if (large) {
+      Rows<true>(x, y, from, to, C);
+    } else {
+      Rows<false>(x, y, from, to, C);
+    }
   }
 }

@@ -10,7 +10,7 @@
 //
 // assay:template rows
 // assay:knob KEEP = local | output | recompute
-// assay:knob NT = large | always | never if KEEP != 'output'
+// assay:knob NT = 0 | 1 default 1 if KEEP != 'output'
 // assay:knob VEC = 32 | 64 default 64
 // assay:knob UNROLL = 1 | 2 | 4 default 4
 // assay:knob DEGREE = 5 | 6 default 6
@@ -55,30 +55,32 @@ INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
 
-// Where y is too large to be found in a cache later, stores pass by it.
-constexpr bool kStreams = NT != NT_never && KEEP != KEEP_output, kKeeps = NT != NT_always || !kStreams;
-constexpr int64_t kLarge = 1 << 20;  // elements
+// Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
+// small shapes both would only cost.
+constexpr int64_t kLargeShape = 1 << 20;  // elements
+constexpr bool kPasses = NT && KEEP != KEEP_output;
 
 // `p` is aligned to the vector.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Store(float* p, Vector v) {
 #if defined(__clang__)
-  if constexpr (kStream) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
+  if constexpr (kLarge && kPasses) return __builtin_nontemporal_store(v, reinterpret_cast<Vector*>(p));
 #elif defined(__SSE__)
-  if constexpr (kStream) return STREAM(p, v);
+  if constexpr (kLarge && kPasses) return STREAM(p, v);
 #endif
   *reinterpret_cast<Aligned*>(p) = v;
 }
 
 // Non-temporal stores are not ordered with the release that ends the parallel region.
-template <bool kStream>
+template <bool kLarge>
 INLINE void Fence() {
 #if defined(__SSE__)
-  if constexpr (kStream) __builtin_ia32_sfence();
+  if constexpr (kLarge && kPasses) __builtin_ia32_sfence();
 #endif
 }
 
 INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
+  if (n == 0) return Set(-__builtin_inff());
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -86,6 +88,7 @@ INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count
 }
 
 INLINE void StorePart(float* p, int64_t n, Vector v) {
+  if (n == 0) return;
   alignas(kBytes) float lane[kLanes];
   *reinterpret_cast<Aligned*>(lane) = v;
   for (int64_t i = 0; i < n; ++i) p[i] = lane[i];
@@ -117,7 +120,11 @@ INLINE Vector Exp(Vector d) {
   const Vector t = d * 1.44269504f + 12582976.0f;
   const Integers bits = reinterpret_cast<Integers>(t);
   const Vector n = __builtin_convertvector(bits - kMagicBits, Vector);
-  const Vector r = (d - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vector r = d - n * 0.693359375f;  // exact: this part of ln 2 has nine bits
+#if defined(__x86_64__)
+  asm("" : "+v"(r));  // or the two parts would be added up again
+#endif
+  r -= n * -2.12194440e-4f;
 #if DEGREE == 5
   Vector p = Set(0.008314793f) * r + 0.0418903008f;
   p = p * r + 0.166670889f;
@@ -141,7 +148,7 @@ INLINE void Each(int64_t vectors, One one) {
   for (; k < vectors; ++k) one(k * kLanes, 0);
 }
 
-template <bool kStream>
+template <bool kLarge>
 static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t columns) {
   alignas(64) float kept[KEEP == KEEP_local ? kMaxColumns : kLanes];
   for (int64_t r = from; r < to; ++r) {
@@ -168,7 +175,7 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     if (head > 0) sum[0] += first_exps;
     if (tail > 0) sum[0] += final_exps;
     Each(body, [&](int64_t at, int u) __attribute__((always_inline)) {
-      if constexpr (PREFETCH > 0) __builtin_prefetch(in + at + PREFETCH * 16, 0, HINT);
+      if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(in + at + PREFETCH * 16, 0, HINT);
       const Vector e = Exp(Load(in + at) - top);
       if constexpr (KEEP == KEEP_local) *reinterpret_cast<Aligned*>(kept + at) = e;
       if constexpr (KEEP == KEEP_output) *reinterpret_cast<Aligned*>(out + at) = e;
@@ -183,11 +190,11 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
       if constexpr (KEEP == KEEP_local) e = *reinterpret_cast<const Aligned*>(kept + at);
       if constexpr (KEEP == KEEP_output) e = *reinterpret_cast<const Aligned*>(out + at);
       if constexpr (KEEP == KEEP_recompute) e = Exp(Load(in + at) - top);
-      Store<kStream>(out + at, e * scale);
+      Store<kLarge>(out + at, e * scale);
     });
     StorePart(out + body * kLanes, tail, final_exps * scale);
   }
-  Fence<kStream>();
+  Fence<kLarge>();
 }
 
 }  // namespace
@@ -199,7 +206,7 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   const int64_t chunk = CHUNK;
 #endif
   const int64_t chunks = R > 0 ? (R + chunk - 1) / chunk : 0;
-  const bool stream = kStreams && (!kKeeps || R * C >= kLarge);
+  const bool large = R * C >= kLargeShape;
 #if SCHEDULE == SCHEDULE_dynamic
 #pragma omp parallel for schedule(dynamic, 1) if (R * C >= FORK)
 #else
@@ -207,9 +214,10 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
 #endif
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t from = c * chunk, to = from + chunk < R ? from + chunk : R;
-    if constexpr (kStreams)
-      if (stream) Rows<true>(x, y, from, to, C);
-    if constexpr (kKeeps)
-      if (!stream) Rows<false>(x, y, from, to, C);
+    if (large) {
+      Rows<true>(x, y, from, to, C);
+    } else {
+      Rows<false>(x, y, from, to, C);
+    }
   }
 }
