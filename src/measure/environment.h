@@ -17,8 +17,8 @@ namespace assay {
 // Facts that make timings comparable; `walls` and `gaps` are for others to fill.
 Machine ThisMachine();
 
-// The processors this process may use, in order.
-std::vector<int> AllowedProcessors();
+// The processors this process may use, in order, as they were when first asked.
+const std::vector<int>& AllowedProcessors();
 
 // Bytes of the largest cache that a core sees; 32 MiB when the kernel does not say.
 int64_t LastLevelCacheBytes();
@@ -28,7 +28,8 @@ struct CpuSnapshot {
   std::chrono::steady_clock::time_point when;
   double busy_seconds = 0;   // of the measured processors: user, nice, system, irq, softirq
   double steal_seconds = 0;  // that the host took from them
-  double own_seconds = 0;    // this process, its living descendants, and those it has buried
+  double self_seconds = 0;         // this process
+  double descendant_seconds = 0;   // those that live, and those that were buried
 };
 Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors);
 
@@ -39,7 +40,8 @@ struct Disturbance {
   double steal_seconds = 0;
   std::string Describe() const;
 };
-Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after);
+// `self_elsewhere`: this process kept to processors that are not measured, so its time is not theirs.
+Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool self_elsewhere);
 
 // The kernel counts in ticks of 10 ms per processor, so that less than `allowance` says nothing.
 // Beyond it, more than 5 % of the wall time in foreign hands (or 2 % stolen) spoils a group.

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "record/timing.h"
 
 namespace assay {
+
+class InputDraw;
 
 // One contestant of a group: a process of its own.
 struct Arm {
@@ -59,18 +62,19 @@ class GroupRunner {
   // Error: the harness could not do its work.  What a candidate does wrong is in `rejected`.
   Result<GroupResult> Run(int group, std::span<const Arm> arms, const GroupOptions& options);
 
-  // Called while nothing is timed, between units; probes of the machine go here.
-  void BetweenUnits(std::function<void()> probe) { probe_ = std::move(probe); }
-
  private:
+  class Group;
+  // Of the campaign's seed: every draw has an ordinal of its own.
+  Seed NextSeed(std::string_view purpose);
+
   const Contract& contract_;
   const Workload& workload_;
   Shape shape_;
   Auditor& auditor_;
   Seed seed_;
-  uint64_t draws_ = 0;  // every draw of a campaign has an ordinal of its own
-  std::map<Digest, double> pace_;  // of artifacts seen before
-  std::function<void()> probe_;
+  uint64_t draws_ = 0;
+  std::map<Digest, double> pace_;      // seconds a call of artifacts seen before, by the hash of their bytes
+  std::unique_ptr<InputDraw> inputs_;  // kept, so that its pages are not made anew for each group
 };
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct FmaSample {
 
 // What one calibration saw, before anybody judges it.
 struct PeakSample {
-  double clock_hz = 0;               // slowest thread's best try of the chain
+  double clock_hz = 0;      // one thread, best try of the chain
+  double clock_all_hz = 0;  // all threads at once
   std::vector<FmaSample> one_thread;  // one per width
   std::vector<FmaSample> all_threads;
 };
@@ -38,8 +40,12 @@ MachineRates JudgePeak(const PeakSample& sample, int threads);
 // a time slice is longer than a try, so a few undisturbed tries are all that is needed.
 PeakSample SamplePeak(int threads, int tries);
 
-// Best of `tries` passes over 256 MiB in all: copy moves two arrays, triad three.
+// Best of `tries` passes over 256 MiB in all (eight times a last-level cache of 32 MiB): copy moves
+// two arrays, triad three, with stores that bypass the caches.
 Result<Bandwidth> SampleBandwidth(int threads, int tries);
+
+// Whether a width's kernel kept its promise: its pipes, or nothing when it stands below 0.95.
+std::optional<int> WholePipes(const FmaSample& sample, double clock_hz, int threads);
 
 // Peak and bandwidth, 0.3 s or so.  `refused` says when the figures are not to be believed.
 Result<MachineRates> MeasureRates(int threads);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/contestant.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "measure/environment.h"
+#include "measure/peak_kernels.h"
+#include "measure/together.h"
+
+namespace assay {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kNullUnits = 9;
+// CPU clocks are exact once all threads are stopped; what is left is the cost of stopping them.
+constexpr double kCpuShare = 0.03;
+constexpr int64_t kCpuAllowanceNs = 300'000;
+
+int64_t Nanoseconds(SteadyClock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+// Real time on the real clock; a sleep would add a wake-up that nobody planted.
+int64_t SpinFor(double seconds) {
+  if (!(seconds > 0)) return 0;
+  const auto start = SteadyClock::now();
+  const auto end = start + std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+  while (SteadyClock::now() < end) {
+  }
+  return Nanoseconds(SteadyClock::now() - start);
+}
+
+Rejected Refuse(Reason reason, std::string check, std::string evidence) {
+  return Rejected{.stage = Stage::kMeasure, .reason = reason, .check = std::move(check), .evidence = std::move(evidence), .checks = {}};
+}
+
+}  // namespace
+
+GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> processors, Stream& stream) {
+  GroupDraw draw;
+  draw.placement = stream.Next();
+  draw.environment_padding = stream.Below(4096);
+  draw.stack_offset = 16 * stream.Below(256);
+  for (size_t i = 0; i < contract.tensors.size(); ++i) draw.line_offsets.push_back(stream.Below(64));
+  // Which cores is part of the draw: they need not be equal, nor need their neighbours.
+  const size_t first = stream.Below(processors.size());
+  const size_t count = std::min(static_cast<size_t>(std::max(threads, 1)), processors.size());
+  for (size_t i = 0; i < count; ++i) draw.cpus.push_back(processors[(first + i) % processors.size()]);
+  return draw;
+}
+
+Status EmptyCaches() {
+  static const size_t bytes = 2 * static_cast<size_t>(LastLevelCacheBytes());
+  static std::byte* const memory = [] {
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (mapped == MAP_FAILED) return static_cast<std::byte*>(nullptr);
+    // Pages of zeros could be one page.
+    std::memset(mapped, 1, bytes);
+    return static_cast<std::byte*>(mapped);
+  }();
+  if (memory == nullptr) return SystemError("memory to empty the caches with", errno);
+  const std::function<void(int)> read[] = {[](int) { ReadLines(memory, bytes); }};
+  TriesTogether(static_cast<int>(AllowedProcessors().size()), 1, read);
+  return Ok();
+}
+
+Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const GroupDraw& draw) {
+  InstanceSpec instance;
+  instance.contract = spec.contract;
+  instance.artifact = spec.artifact;
+  instance.shape = spec.shape;
+  instance.threads = spec.threads;
+  instance.slots = spec.slots;
+  instance.placement_draw = draw.placement;
+  instance.environment_padding = draw.environment_padding;
+  instance.stack_offset = draw.stack_offset;
+  instance.cpus = draw.cpus;
+  instance.line_offsets = draw.line_offsets;
+  instance.stage = Stage::kMeasure;
+  ASSAY_TRY(InstanceOutcome started, Instance::Start(instance));
+  if (auto* rejected = std::get_if<Rejected>(&started)) return StartOutcome(std::move(*rejected));
+  Contestant contestant(spec, std::move(std::get<Instance>(started)));
+  ASSAY_TRY(contestant.null_ns_, NullUnit(contestant.instance_.session(), kNullUnits, spec.mode));
+  return StartOutcome(std::move(contestant));
+}
+
+void Contestant::Poison(Stream& stream) {
+  for (size_t slot = 0; slot < instance_.slots(); ++slot) instance_.PoisonOutputs(slot, stream.Next());
+}
+
+void Contestant::Fill(const UnitRequest& request, const InputDraw& inputs, bool prepared) {
+  const std::vector<Tensor>& tensors = spec_.contract->tensors;
+  for (size_t call = 0; call < request.slots.size(); ++call) {
+    for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      const std::span<const std::byte> from = inputs.TensorBytes(tensor, request.contents[call]);
+      if (from.empty() || tensors[tensor].prepare != prepared) continue;
+      const std::span<std::byte> to = instance_.InputBytes(tensor, request.slots[call]);
+      std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
+    }
+  }
+}
+
+// Weights that may be packed ahead of the calls: they alone are there when the packing runs, so
+// that it cannot compute what the calls are timed for.
+Result<std::optional<Rejected>> Contestant::Prepare(const UnitRequest& request) {
+  std::vector<Call> calls;
+  for (const size_t slot : request.slots) {
+    if (auto call = instance_.PrepareCall(slot)) calls.push_back(std::move(*call));
+  }
+  if (calls.empty()) return std::optional<Rejected>();
+  ASSAY_TRY(CallsOutcome ran, instance_.RunUnit(calls, request.limit, spec_.mode, Stage::kMeasure));
+  if (auto* rejected = std::get_if<Rejected>(&ran)) return std::optional<Rejected>(std::move(*rejected));
+  return std::optional<Rejected>();
+}
+
+Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor, Stream& stream) {
+  Poison(stream);
+  Fill(request, inputs, true);
+  ASSAY_TRY(std::optional<Rejected> refused, Prepare(request));
+  if (refused) return UnitVerdict(std::move(*refused));
+  Fill(request, inputs, false);
+  std::vector<Call> calls;
+  for (size_t call = 0; call < request.slots.size(); ++call) {
+    calls.push_back(instance_.CallFor(request.slots[call], inputs.Scalars(request.contents[call])));
+  }
+  if (request.cold) ASSAY_TRY_STATUS(EmptyCaches());
+
+  const int64_t delay_ns = SpinFor(request.delay_seconds);
+  ASSAY_TRY(CallsOutcome ran, instance_.RunUnit(calls, request.limit, spec_.mode, Stage::kMeasure));
+  if (auto* rejected = std::get_if<Rejected>(&ran)) return UnitVerdict(std::move(*rejected));
+  const UnitTiming timing = std::get<Completed>(ran).timing;
+  ASSAY_TRY(refused, Judge(request, inputs, timing, auditor));
+  if (refused) return UnitVerdict(std::move(*refused));
+  return UnitVerdict(UnitResult{timing.wall_ns + delay_ns, timing.cpu_ns});
+}
+
+Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, const InputDraw& inputs, const UnitTiming& timing,
+                                                  Auditor& auditor) {
+  ASSAY_TRY(std::optional<Rejected> refused, instance_.CheckGuards(Stage::kMeasure));
+  if (refused) return refused;
+  const double most = static_cast<double>(timing.wall_ns) * spec_.threads * (1 + kCpuShare) + kCpuAllowanceNs;
+  if (static_cast<double>(timing.cpu_ns) > most) {
+    return std::optional<Rejected>(
+        Refuse(Reason::kLateWork, "work outside the unit",
+               fmt::format("{:.3f} ms of CPU time in a unit of {:.3f} ms with {} threads", static_cast<double>(timing.cpu_ns) / 1e6,
+                           static_cast<double>(timing.wall_ns) / 1e6, spec_.threads)));
+  }
+  std::vector<TimedCall> calls;
+  for (size_t call = 0; call < request.slots.size(); ++call) {
+    const std::span<const double> scalars = inputs.Scalars(request.contents[call]);
+    TimedCall timed{.contract = spec_.contract, .shape = spec_.shape, .scalars = {scalars.begin(), scalars.end()}, .tensors = {},
+                    .structured = inputs.Structured(request.contents[call])};
+    for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
+      // Inputs as they were drawn, not as the process holds them: an inout tensor is overwritten.
+      const std::span<const std::byte> drawn = inputs.TensorBytes(tensor, request.contents[call]);
+      const bool is_input = spec_.contract->tensors[tensor].role == Role::kIn;
+      timed.tensors.push_back(is_input ? drawn : instance_.OutputBytes(tensor, request.slots[call]));
+    }
+    calls.push_back(std::move(timed));
+  }
+  return auditor.Audit(calls);
+}
+
+}  // namespace assay

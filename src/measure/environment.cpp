@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/environment.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// Files of /proc and /sys have no size, so they are read to their end.
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The value of the first "key : value" line.
+std::string FieldOf(std::string_view text, std::string_view key) {
+  for (const std::string_view line : Split(text, '\n')) {
+    const size_t colon = line.find(':');
+    if (colon != std::string_view::npos && Trim(line.substr(0, colon)) == key) return std::string(Trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (const std::string_view word : Split(text, ' ')) {
+    if (!Trim(word).empty()) words.push_back(Trim(word));
+  }
+  return words;
+}
+
+double NumberOf(std::string_view text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double TickSeconds() { return 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+struct ProcessTimes {
+  pid_t parent = 0;
+  double seconds = 0;         // its own
+  double buried_seconds = 0;  // of the children that it has waited for
+};
+
+// /proc/PID/stat: the name in brackets may hold anything, so counting starts behind the last one.
+std::optional<ProcessTimes> TimesOf(std::string_view stat) {
+  const size_t bracket = stat.rfind(')');
+  if (bracket == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string_view> words = Words(stat.substr(bracket + 1));
+  constexpr size_t kParent = 1, kUser = 11, kSystem = 12, kBuriedUser = 13, kBuriedSystem = 14;
+  if (words.size() <= kBuriedSystem) return std::nullopt;
+  ProcessTimes times;
+  times.parent = static_cast<pid_t>(NumberOf(words[kParent]));
+  times.seconds = (NumberOf(words[kUser]) + NumberOf(words[kSystem])) * TickSeconds();
+  times.buried_seconds = (NumberOf(words[kBuriedUser]) + NumberOf(words[kBuriedSystem])) * TickSeconds();
+  return times;
+}
+
+// This process and everything below it, wherever in the tree it lives.
+void AddTreeSeconds(CpuSnapshot& snapshot) {
+  std::map<pid_t, ProcessTimes> all;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.empty() || name[0] < '1' || name[0] > '9') continue;
+    // A process that ends between the listing and the reading is counted by its parent.
+    if (const auto times = TimesOf(ReadAll(entry.path() / "stat"))) all[static_cast<pid_t>(NumberOf(name))] = *times;
+  }
+  const auto below = [&](pid_t pid) {
+    for (int depth = 0; depth < 64 && pid > 1; ++depth) {
+      if (pid == ::getpid()) return true;
+      const auto found = all.find(pid);
+      if (found == all.end()) return false;
+      pid = found->second.parent;
+    }
+    return false;
+  };
+  for (const auto& [pid, times] : all) {
+    if (!below(pid)) continue;
+    (pid == ::getpid() ? snapshot.self_seconds : snapshot.descendant_seconds) += times.seconds;
+    snapshot.descendant_seconds += times.buried_seconds;
+  }
+}
+
+std::string DistributionName() {
+  const std::string release = ReadAll("/etc/os-release");
+  for (const std::string_view line : Split(release, '\n')) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    std::string name(Trim(line.substr(kKey.size())));
+    std::erase(name, '"');
+    return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+// Asked once: later the asking thread may have moved aside for a measurement.
+const std::vector<int>& AllowedProcessors() {
+  static const std::vector<int> processors = [] {
+    std::vector<int> allowed;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+      for (int i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(static_cast<size_t>(i), &set)) allowed.push_back(i);
+      }
+    }
+    if (allowed.empty()) allowed.push_back(0);
+    return allowed;
+  }();
+  return processors;
+}
+
+int64_t LastLevelCacheBytes() {
+  int64_t most = 0;
+  for (int index = 0; index < 8; ++index) {
+    const std::string text = ReadAll(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    const std::string_view size = Trim(text);
+    if (size.empty()) continue;
+    int64_t bytes = static_cast<int64_t>(NumberOf(size));
+    if (size.back() == 'K') bytes <<= 10;
+    if (size.back() == 'M') bytes <<= 20;
+    most = std::max(most, bytes);
+  }
+  return most > 0 ? most : int64_t{32} << 20;
+}
+
+Machine ThisMachine() {
+  Machine machine;
+  const std::string info = ReadAll("/proc/cpuinfo");
+  machine.processor = fmt::format("{} family {} model {} stepping {}", FieldOf(info, "model name"), FieldOf(info, "cpu family"),
+                                  FieldOf(info, "model"), FieldOf(info, "stepping"));
+  utsname name{};
+  if (::uname(&name) == 0) machine.kernel = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+  machine.distribution = DistributionName();
+  machine.cores = static_cast<int>(AllowedProcessors().size());
+  const std::string memory = FieldOf(ReadAll("/proc/meminfo"), "MemTotal");
+  machine.memory_gib = NumberOf(memory) / (1 << 20);
+  // Only what kernels are written for; the rest of the line is long and says nothing here.
+  const std::string flags = FieldOf(info, "flags");
+  for (const std::string_view flag : Words(flags)) {
+    const bool vector = flag.starts_with("avx") || flag.starts_with("amx") || flag == "fma" || flag == "f16c" ||
+                        flag == "sse4_2" || flag == "gfni" || flag == "asimd" || flag == "sve";
+    if (vector) machine.features.emplace_back(flag);
+  }
+  std::sort(machine.features.begin(), machine.features.end());
+  machine.id = RecordHash("machine")
+                   .Add("processor", machine.processor)
+                   .Add("cores", static_cast<int64_t>(machine.cores))
+                   .Add("kernel", machine.kernel)
+                   .Add("memory", static_cast<int64_t>(machine.memory_gib + 0.5))
+                   .Finish();
+  return machine;
+}
+
+Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
+  CpuSnapshot snapshot;
+  snapshot.when = std::chrono::steady_clock::now();
+  const std::string stat = ReadAll("/proc/stat");
+  size_t found = 0;
+  for (const std::string_view line : Split(stat, '\n')) {
+    const std::vector<std::string_view> words = Words(line);
+    if (words.size() < 9 || !words[0].starts_with("cpu") || words[0] == "cpu") continue;
+    const int processor = static_cast<int>(NumberOf(words[0].substr(3)));
+    if (std::find(processors.begin(), processors.end(), processor) == processors.end()) continue;
+    ++found;
+    // user nice system idle iowait irq softirq steal
+    for (const size_t busy : {1, 2, 3, 6, 7}) snapshot.busy_seconds += NumberOf(words[busy]) * TickSeconds();
+    snapshot.steal_seconds += NumberOf(words[8]) * TickSeconds();
+  }
+  if (found != processors.size()) return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
+  AddTreeSeconds(snapshot);
+  return snapshot;
+}
+
+Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool self_elsewhere) {
+  Disturbance disturbance;
+  disturbance.wall_seconds = std::chrono::duration<double>(after.when - before.when).count();
+  const double self = self_elsewhere ? 0 : after.self_seconds - before.self_seconds;
+  const double own = self + after.descendant_seconds - before.descendant_seconds;
+  disturbance.foreign_seconds = std::max(0.0, after.busy_seconds - before.busy_seconds - own);
+  disturbance.steal_seconds = std::max(0.0, after.steal_seconds - before.steal_seconds);
+  return disturbance;
+}
+
+bool Disturbed(const Disturbance& disturbance, int processors) {
+  // Both counters are sampled at ticks: two of them on each processor are within their error.
+  const double allowance = 2 * TickSeconds() * processors;
+  const double available = disturbance.wall_seconds * processors;
+  return disturbance.foreign_seconds > allowance + kForeignShare * available ||
+         disturbance.steal_seconds > allowance + kStealShare * available;
+}
+
+std::string Disturbance::Describe() const {
+  return fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s", foreign_seconds,
+                     wall_seconds, steal_seconds);
+}
+
+Result<std::optional<MachineLease>> MachineLease::Acquire(std::chrono::milliseconds patience) {
+  // /run/lock is emptied at boot and writable for everybody on Debian; /tmp is the fallback.
+  const std::filesystem::path folder = ::access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+  return AcquireAt(folder / "assay-clock.lock", patience);
+}
+
+Result<std::optional<MachineLease>> MachineLease::AcquireAt(const std::filesystem::path& file,
+                                                            std::chrono::milliseconds patience) {
+  // Somebody else's file is opened for reading only: flock needs no more, and with O_CREAT a
+  // sticky folder's protection would refuse another user's file.
+  UniqueFd lock(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock.valid()) lock = UniqueFd(::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!lock.valid()) return SystemError(fmt::format("open the clock's lock {}", file.string()), errno);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return std::optional<MachineLease>(MachineLease(std::move(lock)));
+    if (errno != EWOULDBLOCK && errno != EINTR) return SystemError("lock the clock", errno);
+    if (std::chrono::steady_clock::now() >= deadline) return std::optional<MachineLease>();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace assay {
+namespace {
+
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Of the median, from the median absolute deviation: one unit in a time slice of somebody else
+// must not make a gap invisible.
+double StandardError(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  const double middle = MedianOf(values);
+  std::vector<double> deviations;
+  for (const double value : values) deviations.push_back(std::abs(value - middle));
+  return 1.2533 * 1.4826 * MedianOf(deviations) / std::sqrt(static_cast<double>(values.size()));
+}
+
+double PairedMedian(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < a.size(); ++i) ratios.push_back(std::log(a[i] / b[i]));
+  return MedianOf(ratios);
+}
+
+}  // namespace
+
+bool ArmFigures::GatedCounts() const {
+  if (gated.empty() || shared.empty()) return shared.empty();
+  return MedianOf(gated) - 2 * StandardError(gated) > MedianOf(shared);
+}
+
+double ArmFigures::Seconds() const { return MedianOf(GatedCounts() ? gated : shared); }
+
+double LogRatio(const ArmFigures& a, const ArmFigures& b) {
+  const bool gated = a.GatedCounts();
+  if (gated == b.GatedCounts()) {
+    const std::vector<double>& of_a = gated ? a.gated : a.shared;
+    const std::vector<double>& of_b = gated ? b.gated : b.shared;
+    if (of_a.size() == of_b.size()) return PairedMedian(of_a, of_b);
+  }
+  return std::log(a.Seconds() / b.Seconds());
+}
+
+bool GatedSlower(const ArmFigures& arm, const ArmFigures* trusted) {
+  if (arm.gated.empty() || arm.shared.empty()) return false;
+  double allowance = kTeamWakeSeconds + 2 * StandardError(arm.gated);
+  if (trusted != nullptr && !trusted->gated.empty() && !trusted->shared.empty()) {
+    allowance += std::max(0.0, MedianOf(trusted->gated) - MedianOf(trusted->shared));
+  }
+  const double shared = MedianOf(arm.shared);
+  return MedianOf(arm.gated) > shared * (1 + kGatedGap) + allowance;
+}
+
+Figures::Figures(std::span<const RawUnit> units) {
+  std::set<int> redrawn;
+  for (const RawUnit& unit : units) {
+    if (unit.redrawn) {
+      redrawn.insert(unit.group);
+      continue;
+    }
+    // A kernel that is nothing at all costs a nanosecond: logarithms need a positive number.
+    const double nanoseconds = std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1.0) / std::max(unit.calls, 1);
+    ArmFigures& figures = groups_[unit.group][unit.workload][unit.arm];
+    (unit.gated ? figures.gated : figures.shared).push_back(nanoseconds * 1e-9);
+  }
+  redrawn_ = static_cast<int>(redrawn.size());
+}
+
+std::vector<int> Figures::Groups() const {
+  std::vector<int> groups;
+  for (const auto& [group, workloads] : groups_) groups.push_back(group);
+  return groups;
+}
+
+const ArmFigures* Figures::Find(int group, const std::string& workload, const std::string& arm) const {
+  const auto of_group = groups_.find(group);
+  if (of_group == groups_.end()) return nullptr;
+  const auto of_workload = of_group->second.find(workload);
+  if (of_workload == of_group->second.end()) return nullptr;
+  const auto of_arm = of_workload->second.find(arm);
+  return of_arm == of_workload->second.end() ? nullptr : &of_arm->second;
+}
+
+std::vector<std::string> Figures::Arms(const std::string& workload) const {
+  std::set<std::string> arms;
+  for (const auto& [group, workloads] : groups_) {
+    const auto found = workloads.find(workload);
+    if (found == workloads.end()) continue;
+    for (const auto& [arm, figures] : found->second) arms.insert(arm);
+  }
+  return {arms.begin(), arms.end()};
+}
+
+std::vector<double> Figures::LogRatios(const std::string& workload, const std::string& slow, const std::string& fast) const {
+  std::vector<double> ratios;
+  for (const auto& [group, workloads] : groups_) {
+    const ArmFigures* a = Find(group, workload, slow);
+    const ArmFigures* b = Find(group, workload, fast);
+    if (a != nullptr && b != nullptr) ratios.push_back(LogRatio(*a, *b));
+  }
+  return ratios;
+}
+
+std::optional<double> Figures::Seconds(const std::string& workload, const std::string& arm) const {
+  std::vector<double> seconds;
+  for (const auto& [group, workloads] : groups_) {
+    if (const ArmFigures* figures = Find(group, workload, arm)) seconds.push_back(figures->Seconds());
+  }
+  if (seconds.empty()) return std::nullopt;
+  return MedianOf(seconds);
+}
+
+}  // namespace assay

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "measure/contestant.h"
+#include "measure/figures.h"
+#include "measure/inputs.h"
+#include "measure/together.h"
+
+namespace assay {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr double kHangTimes = 10;
+constexpr double kHangSeconds = 2;
+constexpr double kTrustedLimitSeconds = 60;
+
+enum class UnitKind { kWarmUp, kShared, kGated };
+
+// A turn in the rounds: an arm's process, with or without the planted delay.
+struct Turn {
+  size_t arm = 0;
+  bool planted = false;
+  ArmUnits plan;
+};
+
+}  // namespace
+
+// Everything that lives only while one group runs.
+class GroupRunner::Group {
+ public:
+  Group(GroupRunner& runner, int number, std::span<const Arm> arms, const GroupOptions& options)
+      : runner_(runner), number_(number), arms_(arms), options_(options), stream_(runner.NextSeed("group")),
+        processors_(AllowedProcessors()), draw_(DrawGroup(runner.contract_, options.threads, processors_, stream_)),
+        rejected_(arms.size(), false), pace_(arms.size(), 0) {
+    for (const int processor : processors_) {
+      if (std::find(draw_.cpus.begin(), draw_.cpus.end(), processor) == draw_.cpus.end()) free_.push_back(processor);
+    }
+  }
+
+  Result<GroupResult> Run();
+
+ private:
+  WaitMode mode() const { return free_.empty() ? WaitMode::kSleep : WaitMode::kSpin; }
+  Status Pace();
+  Status PaceOne(size_t arm);
+  Status StartAll();
+  Status WarmUp();
+  Status RunRounds(UnitKind kind);
+  Status RunTurn(const Turn& turn, int calls, UnitKind kind);
+  void RememberPace();
+  Status Drawn(size_t contents);
+  nanoseconds LimitOf(size_t arm, int calls) const;
+  void Reject(size_t arm, Rejected rejected);
+  bool Alive(size_t arm) const { return !rejected_[arm]; }
+  // Trusted arms first: their times bound the others' patience.
+  std::vector<size_t> TrustedFirst() const;
+
+  GroupRunner& runner_;
+  int number_;
+  std::span<const Arm> arms_;
+  GroupOptions options_;
+  Stream stream_;
+  std::vector<int> processors_;
+  GroupDraw draw_;
+  std::vector<int> free_;  // processors that are not measured: the supervisor's
+  std::vector<bool> rejected_;
+  std::vector<double> pace_;  // seconds a call; 0 = unknown
+  std::vector<std::optional<Contestant>> contestants_;
+  std::vector<Turn> turns_;
+  int calls_ = 1;
+  GroupResult result_;
+};
+
+void GroupRunner::Group::Reject(size_t arm, Rejected rejected) {
+  rejected_[arm] = true;
+  if (arm < contestants_.size()) contestants_[arm].reset();
+  result_.rejected.emplace_back(arms_[arm].name, std::move(rejected));
+}
+
+std::vector<size_t> GroupRunner::Group::TrustedFirst() const {
+  std::vector<size_t> order(arms_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
+  return order;
+}
+
+nanoseconds GroupRunner::Group::LimitOf(size_t arm, int calls) const {
+  double reference = 0;  // the slowest that is known to be honest work, trusted where there is such an arm
+  for (size_t i = 0; i < arms_.size(); ++i) {
+    if (pace_[i] > 0) reference = std::max(reference, pace_[i]);
+  }
+  const double least = arms_[arm].trusted || reference == 0 ? kTrustedLimitSeconds : kHangSeconds;
+  return nanoseconds(static_cast<int64_t>(std::max(least, kHangTimes * reference * calls) * 1e9));
+}
+
+// New contents for the next round, for all arms alike.
+Status GroupRunner::Group::Drawn(size_t contents) {
+  // Only processors that nothing is measured on when there are some; all are idle otherwise.
+  const int helpers = static_cast<int>(free_.empty() ? processors_.size() : free_.size());
+  if (!runner_.inputs_ || runner_.inputs_->slots() < contents) {
+    ASSAY_TRY(InputDraw created, InputDraw::Create(runner_.contract_, runner_.shape_, contents));
+    runner_.inputs_ = std::make_unique<InputDraw>(std::move(created));
+  }
+  runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers);
+  return Ok();
+}
+
+// How long a call takes must be known before the processes of the group start, because it decides
+// the number of slots.  A process of its own finds it, once per artifact.
+Status GroupRunner::Group::PaceOne(size_t arm) {
+  const Arm& one = arms_[arm];
+  ASSAY_TRY(Contestant::StartOutcome started,
+            Contestant::Start({.contract = &runner_.contract_, .shape = &runner_.shape_, .artifact = one.artifact,
+                               .threads = options_.threads, .slots = 2, .mode = mode()},
+                              draw_));
+  if (auto* rejected = std::get_if<Rejected>(&started)) {
+    Reject(arm, std::move(*rejected));
+    return Ok();
+  }
+  Contestant& contestant = std::get<Contestant>(started);
+  // The second call tells; a first one that is slow enough tells too.
+  for (int i = 0; i < 2; ++i) {
+    ASSAY_TRY_STATUS(Drawn(1));
+    const UnitRequest request{.contents = {0}, .slots = {stream_.Below(2)}, .limit = LimitOf(arm, 1)};
+    ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
+    if (auto* rejected = std::get_if<Rejected>(&verdict)) {
+      Reject(arm, std::move(*rejected));
+      return Ok();
+    }
+    const int64_t net = std::get<UnitResult>(verdict).wall_ns - contestant.null_ns();
+    pace_[arm] = std::max(1e-9 * static_cast<double>(net), 1e-7);
+    if (pace_[arm] > 20e-3) break;
+  }
+  runner_.pace_[one.artifact->file_hash] = pace_[arm];
+  return Ok();
+}
+
+Status GroupRunner::Group::Pace() {
+  for (const size_t arm : TrustedFirst()) {
+    const auto known = runner_.pace_.find(arms_[arm].artifact->file_hash);
+    if (known != runner_.pace_.end()) {
+      pace_[arm] = known->second;
+    } else {
+      ASSAY_TRY_STATUS(PaceOne(arm));
+    }
+  }
+  double fastest = 0;
+  for (size_t arm = 0; arm < arms_.size(); ++arm) {
+    if (Alive(arm) && (fastest == 0 || pace_[arm] < fastest)) fastest = pace_[arm];
+  }
+  ASSAY_TRY(const double bytes, BytesTouched(runner_.contract_, runner_.shape_));
+  calls_ = CallsPerUnit(fastest, static_cast<int64_t>(bytes), runner_.workload_.state, options_.limits);
+  for (size_t arm = 0; arm < arms_.size(); ++arm) {
+    if (!Alive(arm)) continue;
+    ArmUnits plan = UnitsFor(pace_[arm], fastest, calls_, options_.depth);
+    if (!options_.gated) plan.gated = 0;
+    result_.pace[arms_[arm].name] = pace_[arm];
+    turns_.push_back({arm, false, plan});
+    if (arms_[arm].plant > 0) {
+      plan.gated = 0;
+      turns_.push_back({arm, true, plan});
+    }
+  }
+  return Ok();
+}
+
+Status GroupRunner::Group::StartAll() {
+  contestants_.resize(arms_.size());
+  std::vector<size_t> order = DrawSlots(arms_.size(), arms_.size(), stream_);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
+  for (const size_t arm : order) {
+    if (!Alive(arm)) continue;
+    ASSAY_TRY(Contestant::StartOutcome started,
+              Contestant::Start({.contract = &runner_.contract_, .shape = &runner_.shape_, .artifact = arms_[arm].artifact,
+                                 .threads = options_.threads, .slots = static_cast<size_t>(calls_) + 1, .mode = mode()},
+                                draw_));
+    if (auto* rejected = std::get_if<Rejected>(&started)) {
+      Reject(arm, std::move(*rejected));
+      continue;
+    }
+    contestants_[arm].emplace(std::move(std::get<Contestant>(started)));
+  }
+  return Ok();
+}
+
+Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
+  Contestant& contestant = *contestants_[turn.arm];
+  const Arm& arm = arms_[turn.arm];
+  UnitRequest request{.contents = std::vector<size_t>(static_cast<size_t>(calls)),
+                      .slots = DrawSlots(contestant.slots(), static_cast<size_t>(calls), stream_),
+                      .limit = LimitOf(turn.arm, calls)};
+  std::iota(request.contents.begin(), request.contents.end(), size_t{0});
+  if (turn.planted) request.delay_seconds = arm.plant * pace_[turn.arm] * calls;
+  request.cold = runner_.workload_.state == CacheState::kCold;
+  ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
+  if (auto* rejected = std::get_if<Rejected>(&verdict)) {
+    Reject(turn.arm, std::move(*rejected));
+    return Ok();
+  }
+  if (kind == UnitKind::kWarmUp) return Ok();
+  const UnitResult& unit = std::get<UnitResult>(verdict);
+  result_.units.push_back({.group = number_, .arm = turn.planted ? arm.planted_name : arm.name, .workload = runner_.workload_.name,
+                           .calls = calls, .wall_ns = unit.wall_ns, .null_ns = contestant.null_ns(), .cpu_ns = unit.cpu_ns,
+                           .gated = kind == UnitKind::kGated, .redrawn = false});
+  return Ok();
+}
+
+Status GroupRunner::Group::RunRounds(UnitKind kind) {
+  const bool gated = kind == UnitKind::kGated;
+  std::vector<int> counts;
+  for (const Turn& turn : turns_) counts.push_back(gated ? turn.plan.gated : turn.plan.units);
+  for (const std::vector<int>& round : BalancedRounds(counts, stream_)) {
+    ASSAY_TRY_STATUS(Drawn(gated ? 1 : static_cast<size_t>(calls_)));
+    for (const int number : round) {
+      const Turn& turn = turns_[static_cast<size_t>(number)];
+      if (Alive(turn.arm)) ASSAY_TRY_STATUS(RunTurn(turn, gated ? 1 : turn.plan.calls, kind));
+    }
+  }
+  return Ok();
+}
+
+// The first call of a process pays for its pages and its code; it is audited like any other but
+// says nothing about speed.  An arm that gets one unit is so slow that this does not show.
+Status GroupRunner::Group::WarmUp() {
+  ASSAY_TRY_STATUS(Drawn(static_cast<size_t>(calls_)));
+  for (const Turn& turn : turns_) {
+    if (turn.planted || turn.plan.units < 2 || !Alive(turn.arm)) continue;
+    ASSAY_TRY_STATUS(RunTurn(turn, turn.plan.calls, UnitKind::kWarmUp));
+  }
+  return Ok();
+}
+
+Result<GroupResult> GroupRunner::Group::Run() {
+  // With a free core the supervisor stays there and watches; else it sleeps while a unit runs.
+  const PinScope place(free_);
+  ASSAY_TRY_STATUS(Pace());
+  ASSAY_TRY_STATUS(StartAll());
+  ASSAY_TRY(const CpuSnapshot before, TakeCpuSnapshot(draw_.cpus));
+  ASSAY_TRY_STATUS(WarmUp());
+  ASSAY_TRY_STATUS(RunRounds(UnitKind::kShared));
+  if (calls_ > 1 && options_.gated) ASSAY_TRY_STATUS(RunRounds(UnitKind::kGated));
+  // Ended processes are counted once they are buried, and the living while they live: either way
+  // before the second look, or their time would pass for a stranger's.
+  contestants_.clear();
+  ASSAY_TRY(const CpuSnapshot after, TakeCpuSnapshot(draw_.cpus));
+  result_.disturbance = Between(before, after, !free_.empty());
+  if (Disturbed(result_.disturbance, static_cast<int>(draw_.cpus.size()))) {
+    result_.disturbed = true;
+    result_.why_disturbed = result_.disturbance.Describe();
+  }
+  RememberPace();
+  return std::move(result_);
+}
+
+void GroupRunner::Group::RememberPace() {
+  const Figures figures(result_.units);
+  for (size_t arm = 0; arm < arms_.size(); ++arm) {
+    const ArmFigures* seen = figures.Find(number_, runner_.workload_.name, arms_[arm].name);
+    if (seen != nullptr && !seen->shared.empty()) runner_.pace_[arms_[arm].artifact->file_hash] = seen->Seconds();
+  }
+}
+
+GroupRunner::GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Auditor& auditor, Seed seed)
+    : contract_(contract), workload_(workload), shape_(std::move(shape)), auditor_(auditor), seed_(seed) {}
+
+GroupRunner::~GroupRunner() = default;
+
+Seed GroupRunner::NextSeed(std::string_view purpose) { return seed_.Derive(purpose, draws_++); }
+
+Result<GroupResult> GroupRunner::Run(int group, std::span<const Arm> arms, const GroupOptions& options) {
+  if (workload_.state == CacheState::kWeightsCold || workload_.state == CacheState::kInSitu) {
+    return Error{ErrorCode::kUnavailable, fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};
+  }
+  Group one(*this, group, arms, options);
+  return one.Run();
+}
+
+}  // namespace assay

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/peak.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "measure/peak_kernels.h"
+#include "measure/together.h"
+
+namespace assay {
+namespace {
+
+// Sized for about 0.4 ms at 4 GHz: long against the clock's resolution, short against a time slice.
+constexpr int64_t kChainIterations = 33'000;
+constexpr int64_t kFmaIterations = 100'000;
+
+constexpr double kShareOfPromise = 0.95;
+constexpr double kOverWhole = 0.05;
+
+double Best(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
+
+double MedianOr(std::vector<double> values, double otherwise) {
+  if (values.empty()) return otherwise;
+  const size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
+  return values[middle];
+}
+
+// The chain and every width in turns.
+std::pair<double, std::vector<FmaSample>> SampleWith(int threads, int tries) {
+  std::vector<std::function<void(int)>> works = {[](int) { MultiplyChain(kChainIterations); }};
+  for (const FmaKernel& kernel : FmaKernels()) {
+    works.push_back([&kernel](int) { kernel.run(kFmaIterations); });
+  }
+  const auto seconds = TriesTogether(threads, tries, works);
+  const double cycles = double{kMultiplyLatency} * kMultipliesPerIteration * static_cast<double>(kChainIterations);
+  std::vector<FmaSample> samples;
+  for (size_t i = 0; i < FmaKernels().size(); ++i) {
+    const FmaKernel& kernel = FmaKernels()[i];
+    const double operations = kernel.OperationsPerIteration() * static_cast<double>(kFmaIterations) * threads;
+    samples.push_back({kernel.lanes, operations / Best(seconds[i + 1])});
+  }
+  return {cycles / Best(seconds[0]), samples};
+}
+
+// 2 MiB pages where the kernel gives them: else page faults, not passes, would be what it takes.
+class Memory {
+ public:
+  explicit Memory(size_t bytes) : bytes_(bytes) {
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return;
+    values_ = static_cast<float*>(mapped);
+    static_cast<void>(::madvise(mapped, bytes, MADV_HUGEPAGE));
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    if (values_ != nullptr) ::munmap(values_, bytes_);
+  }
+  float* values() const { return values_; }
+
+ private:
+  size_t bytes_;
+  float* values_ = nullptr;
+};
+
+}  // namespace
+
+std::optional<int> WholePipes(const FmaSample& sample, double clock_hz, int threads) {
+  const double measured = sample.per_second / (2.0 * sample.lanes * clock_hz * threads);
+  if (!(measured > 0) || !std::isfinite(measured)) return std::nullopt;
+  const double whole = std::max(1.0, std::ceil(measured - kOverWhole));
+  if (!(measured >= kShareOfPromise * whole)) return std::nullopt;
+  return static_cast<int>(whole);
+}
+
+MachineRates JudgePeak(const PeakSample& sample, int threads) {
+  MachineRates rates;
+  rates.clock_hz = sample.clock_hz;
+  size_t chosen = 0;
+  int most = 0;
+  for (size_t i = 0; i < sample.one_thread.size(); ++i) {
+    const FmaSample& width = sample.one_thread[i];
+    rates.f32_peak_1t = std::max(rates.f32_peak_1t, width.per_second);
+    rates.f32_peak = std::max(rates.f32_peak, sample.all_threads[i].per_second);
+    const std::optional<int> pipes = WholePipes(width, sample.clock_hz, 1);
+    if (pipes && width.lanes * *pipes > most) {
+      most = width.lanes * *pipes;
+      chosen = i;
+      rates.lanes = width.lanes;
+      rates.pipes = *pipes;
+    }
+  }
+  const double promised = 2.0 * most * sample.clock_hz;
+  if (most == 0 || !(rates.f32_peak_1t >= kShareOfPromise * promised)) {
+    rates.refused = fmt::format(
+        "peak: {:.1f} GFLOP/s with one thread is no whole number of pipes at {:.2f} GHz; is the machine shared?",
+        rates.f32_peak_1t / 1e9, sample.clock_hz / 1e9);
+    return rates;
+  }
+  // A width that is not the chosen one may be slowed by the machine and none the wiser; the
+  // chosen one must also hold on all threads at once, at the clock they then have.
+  const double promised_all = 2.0 * most * sample.clock_all_hz * threads;
+  if (!(sample.all_threads[chosen].per_second >= kShareOfPromise * promised_all)) {
+    rates.refused = fmt::format(
+        "peak: {:.1f} GFLOP/s with {} threads is below 0.95 of 2 x {} lanes x {} pipes x {:.2f} GHz x {} = {:.1f}; "
+        "is the machine shared?",
+        sample.all_threads[chosen].per_second / 1e9, threads, rates.lanes, rates.pipes, sample.clock_all_hz / 1e9,
+        threads, promised_all / 1e9);
+  }
+  return rates;
+}
+
+PeakSample SamplePeak(int threads, int tries) {
+  PeakSample sample;
+  std::tie(sample.clock_hz, sample.one_thread) = SampleWith(1, tries);
+  if (threads == 1) {
+    sample.clock_all_hz = sample.clock_hz;
+    sample.all_threads = sample.one_thread;
+    return sample;
+  }
+  std::tie(sample.clock_all_hz, sample.all_threads) = SampleWith(threads, tries);
+  return sample;
+}
+
+Result<Bandwidth> SampleBandwidth(int threads, int tries) {
+  constexpr size_t kBytes = size_t{256} << 20;
+  const Memory memory(kBytes);
+  float* const values = memory.values();
+  if (values == nullptr) return SystemError("256 MiB for the bandwidth probe", errno);
+  constexpr size_t kValues = kBytes / sizeof(float);
+  const auto count = static_cast<size_t>(threads);
+  const size_t half = kValues / 2 / (16 * count) * 16;   // of one thread's share of one array
+  const size_t third = kValues / 3 / (16 * count) * 16;
+  const std::function<void(int)> works[] = {
+      [&](int number) {
+        const size_t from = half * static_cast<size_t>(number);
+        StreamCopy(values + half * count + from, values + from, half);
+      },
+      [&](int number) {
+        const size_t from = third * static_cast<size_t>(number);
+        StreamTriad(values + 2 * third * count + from, values + from, values + third * count + from, 0.5F, third);
+      },
+  };
+  // Touched by the threads that will use it.  Reading untouched memory would read one page of zeros.
+  const std::function<void(int)> touch[] = {[&](int number) {
+    const size_t share = kValues / count;
+    float* const from = values + share * static_cast<size_t>(number);
+    std::fill(from, from + share, 1.0F);
+  }};
+  TriesTogether(threads, 1, touch);
+  const auto seconds = TriesTogether(threads, tries, works);
+  Bandwidth bandwidth;
+  bandwidth.copy_bytes = 2.0 * sizeof(float) * static_cast<double>(half * count) / Best(seconds[0]);
+  bandwidth.triad_bytes = 3.0 * sizeof(float) * static_cast<double>(third * count) / Best(seconds[1]);
+  return bandwidth;
+}
+
+Result<MachineRates> MeasureRates(int threads) {
+  // A neighbour can spoil one sample whole; three in a row are the machine's state, and refused.
+  MachineRates rates;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    rates = JudgePeak(SamplePeak(threads, 40), threads);
+    if (rates.refused.empty()) break;
+  }
+  ASSAY_TRY(const Bandwidth bandwidth, SampleBandwidth(threads, 6));
+  rates.copy_bytes = bandwidth.copy_bytes;
+  rates.triad_bytes = bandwidth.triad_bytes;
+  return rates;
+}
+
+RunRates::RunRates(MachineRates first, int threads) : first_(std::move(first)), best_(first_), threads_(threads) {
+  Add(first_);
+}
+
+void RunRates::Add(const MachineRates& rates) {
+  const auto raise = [](double& best, double seen) { best = std::max(best, seen); };
+  raise(best_.f32_peak_1t, rates.f32_peak_1t);
+  raise(best_.f32_peak, rates.f32_peak);
+  raise(best_.copy_bytes, rates.copy_bytes);
+  raise(best_.triad_bytes, rates.triad_bytes);
+  raise(best_.clock_hz, rates.clock_hz);
+  const auto keep = [](std::vector<double>& values, double value) {
+    if (value > 0) values.push_back(value);
+  };
+  keep(peaks_1t_, rates.f32_peak_1t);
+  keep(peaks_, rates.f32_peak);
+  keep(clocks_, rates.clock_hz);
+  keep(copies_, rates.copy_bytes);
+  keep(triads_, rates.triad_bytes);
+}
+
+double RunRates::ProbePeak() {
+  const PeakSample sample = SamplePeak(threads_, 2);
+  MachineRates rates = JudgePeak(sample, threads_);
+  const double promised = 2.0 * first_.lanes * first_.pipes * sample.clock_all_hz * threads_;
+  Add(rates);
+  return promised > 0 ? rates.f32_peak / promised : 1.0;
+}
+
+Status RunRates::ProbeBandwidth() {
+  ASSAY_TRY(const Bandwidth bandwidth, SampleBandwidth(threads_, 2));
+  MachineRates rates;
+  rates.copy_bytes = bandwidth.copy_bytes;
+  rates.triad_bytes = bandwidth.triad_bytes;
+  Add(rates);
+  return Ok();
+}
+
+MachineRates RunRates::Median() const {
+  MachineRates rates = first_;
+  rates.f32_peak_1t = MedianOr(peaks_1t_, first_.f32_peak_1t);
+  rates.f32_peak = MedianOr(peaks_, first_.f32_peak);
+  rates.clock_hz = MedianOr(clocks_, first_.clock_hz);
+  rates.copy_bytes = MedianOr(copies_, first_.copy_bytes);
+  rates.triad_bytes = MedianOr(triads_, first_.triad_bytes);
+  return rates;
+}
+
+}  // namespace assay
