@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/commands.h"
+#include "app/cli/output.h"
+#include "base/text.h"
+
+namespace assay {
+
+std::atomic<bool> g_interrupted{false};
+
+Result<int> Command(const ShowText& text) {
+  if (text.exit_code == kDone) Print(text.text);
+  if (text.exit_code != kDone) Say(text.text);
+  return text.exit_code;
+}
+
+int Main(int argc, const char* const* argv) {
+  const Arguments arguments = ParseArguments(argc, argv);
+  const Result<int> code = std::visit([](const auto& chosen) { return Command(chosen); }, arguments);
+  if (code.ok()) return code.value();
+  const Error& error = code.error();
+  Say("assay: " + Printable(error.message) + "\n");
+  switch (error.code) {
+    case ErrorCode::kInvalidInput:
+    case ErrorCode::kNotFound: return kUsage;
+    case ErrorCode::kInterrupted: return kInterrupted;
+    default: return kOurFault;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/places.h"
+
+#include "contract/load.h"
+
+namespace assay {
+namespace fs = std::filesystem;
+
+fs::path WorkspaceFolder() {
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  for (fs::path folder = here; !folder.empty(); folder = folder.parent_path()) {
+    if (fs::is_directory(folder / ".assay", error)) return folder;
+    if (folder == folder.root_path()) break;
+  }
+  return here;
+}
+
+std::vector<fs::path> ContractFolders() {
+  std::error_code error;
+  std::vector<fs::path> folders{fs::current_path(error) / "contracts", WorkspaceFolder() / "contracts"};
+  // An installed program has its contracts at ../share/assay, one in a build tree in its sources.
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  folders.push_back(program.parent_path().parent_path() / "share/assay/contracts");
+  folders.emplace_back(fs::path(ASSAY_SOURCE_DIR) / "contracts");
+  return folders;
+}
+
+Result<fs::path> LocateContract(std::string_view name_or_path) { return FindContract(name_or_path, ContractFolders()); }
+
+}  // namespace assay
