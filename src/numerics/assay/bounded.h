@@ -166,7 +166,7 @@ struct Ops<Bounded> {
   }
 
   static Bounded DotRows(const RawRow& a, const RawRow& b) {
-    const simd::DotResult result = simd::DotRows<true>(a, b);
+    const simd::DotResult result = simd::DotRows(a, b);
     if (!IsFloating(a.dtype) && !IsFloating(b.dtype)) return IntegerSum(result.sum, result.magnitude);
     const double n = static_cast<double>(a.count);
     return SumOf(n, result.sum, result.magnitude, n * environment.eta);
@@ -290,8 +290,8 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
     const double p = work.weights[static_cast<size_t>(j)];
     if (p == 0.0) continue;
     if (store.raw()) {
-      simd::WithElements(store.row(j), work.left, [&](const auto* row) {
-        simd::AddScaled<true>(p, row, width, sum, work.magnitude.data());
+      simd::WithElements(store.row(j), [&](const auto* row) {
+        simd::AddScaled(p, row, width, sum, work.magnitude.data());
       });
       continue;
     }
@@ -306,7 +306,7 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
     const double w = work.weights[static_cast<size_t>(j)] * work.relative[static_cast<size_t>(j)];
     if (w == 0.0) continue;
     if (store.raw()) {
-      simd::WithElements(store.row(j), work.left, [&](const auto* row) { simd::AddDeviation(w, row, width, sum, spread); });
+      simd::WithElements(store.row(j), [&](const auto* row) { simd::AddDeviation(w, row, width, sum, spread); });
       continue;
     }
     for (int64_t d = 0; d < width; ++d) spread[d] += w * std::fabs(store.value(j, d).value - sum[d]);

@@ -43,7 +43,7 @@ struct Ops<Real> {
   }
 
   static Real DotRows(const RawRow& a, const RawRow& b) {
-    if constexpr (std::is_same_v<Real, double>) return simd::DotRows<false>(a, b).sum;
+    if constexpr (std::is_same_v<Real, double>) return simd::DotRows(a, b).sum;
     Real sum = 0;
     for (int64_t i = 0; i < a.count; ++i) sum += static_cast<Real>(a.Load(i)) * static_cast<Real>(b.Load(i));
     return sum;
@@ -97,8 +97,8 @@ struct Ops<Real> {
       if (weight == 0 || width == 0) continue;
       if constexpr (std::is_same_v<Real, double>) {
         if (store.raw()) {
-          simd::WithElements(store.row(j), environment.workspace->left, [&](const auto* row) {
-            simd::AddScaled<false>(weight, row, width, values.data(), nullptr);
+          simd::WithElements(store.row(j), [&](const auto* row) {
+            simd::AddScaled(weight, row, width, values.data(), nullptr);
           });
           continue;
         }

@@ -263,6 +263,7 @@ struct Ops<Taped> {
 
   static Answer Report(const Taped& x, int tensor, int64_t element) {
     Tape& tape = *environment.tape;
+    if (tensor < 0) return {0.0, 0.0, kAnswerSkipped};
     if (tape.explain) {
       if (tensor != tape.explain_tensor || element != tape.explain_element) return {0.0, 0.0, kAnswerSkipped};
     } else if (tape.ordinal++ % tape.stride != tape.phase) {
