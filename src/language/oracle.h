@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "contract/contract.h"
+#include "contract/shape.h"
+// The reference's own Role (with one kind more) would meet the contract's under one name here.
+#define Role OracleRole
+#include "numerics/oracle_client.h"
+#undef Role
+
+namespace assay {
+
+// One call as the reference sees it.
+struct OracleCall {
+  const Shape* shape = nullptr;
+  std::span<const double> scalars;                             // in the order of contract.scalars
+  std::span<const std::span<const std::byte>> tensors;         // in the order of contract.tensors; inout as before the call;
+                                                               // pure outputs are not looked at
+};
+
+// The contract's reference, built once per content and run in jailed processes of its own.  Whatever
+// goes wrong here is an Error: trouble of ours or of the contract's author, never a candidate's fault.
+class Oracle {
+ public:
+  // `cache`: as for CppBuilder.  `processes`: how many share the slices of one question.
+  static Result<std::unique_ptr<Oracle>> Start(const Contract& contract, const std::filesystem::path& cache, int processes = 1);
+  ~Oracle();
+
+  // Copies the call's numbers and inputs; Evaluate speaks of this call until the next Load.
+  Status Load(const OracleCall& call);
+
+  // `how` says the arithmetic and its settings; axes, scalars, tensors and slices are filled in here.
+  // `slices`: flat numbers as in contract/shape.h.  In the answer, tensors are numbered as in
+  // contract.tensors and slices as given.
+  Result<OracleAnswer> Evaluate(OracleQuery how, std::span<const int64_t> slices);
+
+ private:
+  struct State;
+  explicit Oracle(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The folder that holds assay/reference.h: of the source tree, else beside the program.
+Result<std::filesystem::path> ReferenceHeaders();
+
+}  // namespace assay
