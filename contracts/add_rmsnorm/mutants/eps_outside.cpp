@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdint.h>
 
-extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
-                            int64_t R, int64_t C, float eps) {
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
 #pragma omp parallel for
   for (int64_t r = 0; r < R; ++r) {
     float squares = 0;

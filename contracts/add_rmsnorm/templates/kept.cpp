@@ -121,8 +121,13 @@ INLINE Row Cut(const Tensors& t, int64_t r) {
   const int64_t to_boundary = static_cast<int64_t>(-(reinterpret_cast<uintptr_t>(t.y + at) / 4) & (kLanes - 1));
   const int64_t head = to_boundary < t.columns ? to_boundary : t.columns;
   const int64_t body = (t.columns - head) / kLanes;
-  return {t.x + at + head, t.residual + at + head, t.y + at + head,
-          t.s + at + head, head,                   body,           t.columns - head - body * kLanes};
+  return {t.x + at + head,
+          t.residual + at + head,
+          t.y + at + head,
+          t.s + at + head,
+          head,
+          body,
+          t.columns - head - body * kLanes};
 }
 
 // Calls `one(at, u)` for the whole vectors of a row, `u` naming the accumulator to use.
@@ -139,7 +144,8 @@ INLINE float Total(Vector (&squares)[UNROLL]) {
   return Sum(squares[0]);
 }
 
-constexpr int64_t kStride = kMaxColumns + 528;  // not a multiple of a page: rows of the buffer must not share cache sets
+constexpr int64_t kStride =
+    kMaxColumns + 528;  // not a multiple of a page: rows of the buffer must not share cache sets
 
 // kRows rows from `r` on; more than one only where rows are whole vectors.
 template <bool kLarge, int kRows>
@@ -156,16 +162,17 @@ static void Group(const Tensors& t, int64_t r, float (*kept)[kStride]) {
       StorePart(a.s - a.head, a.head, head);
       squares[0] += head * head;
     }
-    Each(0, a.body, [&](int64_t at, int u) __attribute__((always_inline)) {
-      if constexpr (kLarge && PREFETCH > 0) {
-        __builtin_prefetch(a.x + at + PREFETCH * 16, 0, HINT);
-        __builtin_prefetch(a.residual + at + PREFETCH * 16, 0, HINT);
-      }
-      const Vector v = Load(a.x + at) + Load(a.residual + at);
-      Store<kLarge>(a.s + at, v);
-      *reinterpret_cast<Aligned*>(kept[j] + at) = v;
-      squares[u] += v * v;
-    });
+    Each(
+        0, a.body, [&](int64_t at, int u) __attribute__((always_inline)) {
+          if constexpr (kLarge && PREFETCH > 0) {
+            __builtin_prefetch(a.x + at + PREFETCH * 16, 0, HINT);
+            __builtin_prefetch(a.residual + at + PREFETCH * 16, 0, HINT);
+          }
+          const Vector v = Load(a.x + at) + Load(a.residual + at);
+          Store<kLarge>(a.s + at, v);
+          *reinterpret_cast<Aligned*>(kept[j] + at) = v;
+          squares[u] += v * v;
+        });
     if constexpr (kRows == 1) {
       const int64_t at = a.body * kLanes;
       tail = LoadPart(a.x + at, a.tail) + LoadPart(a.residual + at, a.tail);
@@ -176,16 +183,17 @@ static void Group(const Tensors& t, int64_t r, float (*kept)[kStride]) {
   }
   const Row& a = row[0];
   const float* weight = t.weight + a.head;
-  Each(0, a.body, [&](int64_t at, int) __attribute__((always_inline)) {
-    const Vector w = Load(weight + at);
-    for (int j = 0; j < kRows; ++j) {
-      if constexpr (kLarge && AHEAD > 0) {
-        __builtin_prefetch(row[j].x + kRows * t.columns + at, 0, 3);
-        __builtin_prefetch(row[j].residual + kRows * t.columns + at, 0, 3);
-      }
-      Store<kLarge>(row[j].y + at, *reinterpret_cast<const Aligned*>(kept[j] + at) * scale[j] * w);
-    }
-  });
+  Each(
+      0, a.body, [&](int64_t at, int) __attribute__((always_inline)) {
+        const Vector w = Load(weight + at);
+        for (int j = 0; j < kRows; ++j) {
+          if constexpr (kLarge && AHEAD > 0) {
+            __builtin_prefetch(row[j].x + kRows * t.columns + at, 0, 3);
+            __builtin_prefetch(row[j].residual + kRows * t.columns + at, 0, 3);
+          }
+          Store<kLarge>(row[j].y + at, *reinterpret_cast<const Aligned*>(kept[j] + at) * scale[j] * w);
+        }
+      });
   if constexpr (kRows == 1) {
     const int64_t at = a.body * kLanes;
     StorePart(a.y - a.head, a.head, head * scale[0] * LoadPart(t.weight, a.head));
@@ -206,8 +214,8 @@ static void Rows(const Tensors& t, int64_t from, int64_t to) {
 
 }  // namespace
 
-extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
-                            int64_t R, int64_t C, float eps) {
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
 #if SCHEDULE == SCHEDULE_block
   const int64_t threads = omp_get_max_threads(), chunk = (R + threads - 1) / threads;
 #else

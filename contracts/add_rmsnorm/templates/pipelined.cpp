@@ -121,8 +121,13 @@ INLINE Row Cut(const Tensors& t, int64_t r) {
   const int64_t to_boundary = static_cast<int64_t>(-(reinterpret_cast<uintptr_t>(t.y + at) / 4) & (kLanes - 1));
   const int64_t head = to_boundary < t.columns ? to_boundary : t.columns;
   const int64_t body = (t.columns - head) / kLanes;
-  return {t.x + at + head, t.residual + at + head, t.y + at + head,
-          t.s + at + head, head,                   body,           t.columns - head - body * kLanes};
+  return {t.x + at + head,
+          t.residual + at + head,
+          t.y + at + head,
+          t.s + at + head,
+          head,
+          body,
+          t.columns - head - body * kLanes};
 }
 
 // Calls `one(at, u)` for the whole vectors of a row, `u` naming the accumulator to use.
@@ -146,7 +151,8 @@ static float Step(const Tensors& t, const Row& last, const Row& next, float scal
   const float* weight = t.weight + last.head;
   Vector squares[UNROLL] = {};
   const auto finish = [&](int64_t at, int) __attribute__((always_inline)) {
-    const Vector v = kLocal ? *reinterpret_cast<const Aligned*>(kept + at) : *reinterpret_cast<const Aligned*>(last.s + at);
+    const Vector v =
+        kLocal ? *reinterpret_cast<const Aligned*>(kept + at) : *reinterpret_cast<const Aligned*>(last.s + at);
     Store<kLarge>(last.y + at, v * scale * Load(weight + at));
   };
   const auto read = [&](int64_t at) __attribute__((always_inline)) {
@@ -172,14 +178,16 @@ static float Step(const Tensors& t, const Row& last, const Row& next, float scal
   };
   const int64_t common = last.body < next.body ? last.body : next.body;
   finish_part(-last.head, last.head);
-  Each(0, common, [&](int64_t at, int u) __attribute__((always_inline)) {
-    // Reads first: behind a store to the same place in another page they would wait for it.
-    const Vector v = read(at);
-    finish(at, u);
-    keep(at, u, v);
-  });
+  Each(
+      0, common, [&](int64_t at, int u) __attribute__((always_inline)) {
+        // Reads first: behind a store to the same place in another page they would wait for it.
+        const Vector v = read(at);
+        finish(at, u);
+        keep(at, u, v);
+      });
   Each(common, last.body, finish);
-  Each(common, next.body, [&](int64_t at, int u) __attribute__((always_inline)) { keep(at, u, read(at)); });
+  Each(
+      common, next.body, [&](int64_t at, int u) __attribute__((always_inline)) { keep(at, u, read(at)); });
   finish_part(last.body * kLanes, last.tail);
   add_part(-next.head, next.head);
   add_part(next.body * kLanes, next.tail);
@@ -201,8 +209,8 @@ static void Rows(const Tensors& t, int64_t from, int64_t to) {
 
 }  // namespace
 
-extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
-                            int64_t R, int64_t C, float eps) {
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
 #if SCHEDULE == SCHEDULE_block
   const int64_t threads = omp_get_max_threads(), chunk = (R + threads - 1) / threads;
 #else

@@ -121,8 +121,13 @@ INLINE Row Cut(const Tensors& t, int64_t r) {
   const int64_t to_boundary = static_cast<int64_t>(-(reinterpret_cast<uintptr_t>(t.y + at) / 4) & (kLanes - 1));
   const int64_t head = to_boundary < t.columns ? to_boundary : t.columns;
   const int64_t body = (t.columns - head) / kLanes;
-  return {t.x + at + head, t.residual + at + head, t.y + at + head,
-          t.s + at + head, head,                   body,           t.columns - head - body * kLanes};
+  return {t.x + at + head,
+          t.residual + at + head,
+          t.y + at + head,
+          t.s + at + head,
+          head,
+          body,
+          t.columns - head - body * kLanes};
 }
 
 // Calls `one(at, u)` for the whole vectors of a row, `u` naming the accumulator to use.
@@ -150,15 +155,16 @@ static float Squares(const Row& a) {
     squares[0] += v * v;
   };
   add(-a.head, a.head);
-  Each(0, a.body, [&](int64_t at, int u) __attribute__((always_inline)) {
-    if constexpr (kLarge && PREFETCH > 0) {
-      __builtin_prefetch(a.x + at + PREFETCH * 16, 0, HINT);
-      __builtin_prefetch(a.residual + at + PREFETCH * 16, 0, HINT);
-    }
-    const Vector v = Load(a.x + at) + Load(a.residual + at);
-    if constexpr (kSum) *reinterpret_cast<Aligned*>(a.s + at) = v;
-    squares[u] += v * v;
-  });
+  Each(
+      0, a.body, [&](int64_t at, int u) __attribute__((always_inline)) {
+        if constexpr (kLarge && PREFETCH > 0) {
+          __builtin_prefetch(a.x + at + PREFETCH * 16, 0, HINT);
+          __builtin_prefetch(a.residual + at + PREFETCH * 16, 0, HINT);
+        }
+        const Vector v = Load(a.x + at) + Load(a.residual + at);
+        if constexpr (kSum) *reinterpret_cast<Aligned*>(a.s + at) = v;
+        squares[u] += v * v;
+      });
   add(a.body * kLanes, a.tail);
   return Total(squares);
 }
@@ -171,11 +177,12 @@ static void Finish(const Row& a, const float* weight, float scale) {
     StorePart(a.y + at, n, v * scale * LoadPart(weight + at, n));
   };
   part(-a.head, a.head);
-  Each(0, a.body, [&](int64_t at, int) __attribute__((always_inline)) {
-    const Vector v = kSum ? Load(a.s + at) : Load(a.x + at) + Load(a.residual + at);
-    if constexpr (!kSum) Store<kLarge>(a.s + at, v);
-    Store<kLarge>(a.y + at, v * scale * Load(weight + at));
-  });
+  Each(
+      0, a.body, [&](int64_t at, int) __attribute__((always_inline)) {
+        const Vector v = kSum ? Load(a.s + at) : Load(a.x + at) + Load(a.residual + at);
+        if constexpr (!kSum) Store<kLarge>(a.s + at, v);
+        Store<kLarge>(a.y + at, v * scale * Load(weight + at));
+      });
   part(a.body * kLanes, a.tail);
 }
 
@@ -195,8 +202,8 @@ static void Rows(const Tensors& t, int64_t from, int64_t to) {
 
 }  // namespace
 
-extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s,
-                            int64_t R, int64_t C, float eps) {
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
 #if SCHEDULE == SCHEDULE_block
   const int64_t threads = omp_get_max_threads(), chunk = (R + threads - 1) / threads;
 #else

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over rows, software-pipelined: while row i is exponentiated, the finished row i-1 leaves and row i+1 arrives.
 //
-// Every byte of x and y crosses the memory bus once, so the floor is 8*R*C bytes over the streaming bandwidth; the 15 or
-// so vector operations of an exponential fit under it only when loads and stores never stop for them. Three rows are in
-// flight: E(i-1) is scaled and stored, X(i) becomes E(i) in place, X(i+1) is read, kept in the buffer that E(i-1)
+// Every byte of x and y crosses the memory bus once, so the floor is 8*R*C bytes over the streaming bandwidth; the 15
+// or so vector operations of an exponential fit under it only when loads and stores never stop for them. Three rows are
+// in flight: E(i-1) is scaled and stored, X(i) becomes E(i) in place, X(i+1) is read, kept in the buffer that E(i-1)
 // leaves, and its maximum taken. FUSE says how much of that shares one loop: `triple` all three, `pair` the store and
 // the load, with the exponentials in a loop of their own, over which PREFETCH (64-byte lines) spreads the next reads.
 // Deciding: NT (reading y for ownership is a third of the traffic), VEC, FUSE, PREFETCH; the others are worth little.
@@ -48,6 +48,7 @@ typedef float Vector __attribute__((vector_size(kBytes)));
 typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
 typedef float Aligned __attribute__((vector_size(kBytes), may_alias));
 typedef int32_t Integers __attribute__((vector_size(kBytes)));
+typedef uint32_t Bits __attribute__((vector_size(kBytes)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -111,15 +112,14 @@ INLINE float Greatest(Vector v) {
 }
 
 // 2^64 * exp(d) for d <= 0, within 1.5 units in the last place. The factor keeps what would be subnormal at full
-// precision until the final product with 1/sum rounds it once. n is found by adding 1.5 * 2^23 (whose last bits are then
-// n + 64) and read back as an integer, because a compiler that may reassociate would cancel "t + magic - magic". The
-// clamp makes exp(-inf) vanish, and also stands between the two differences so that they cannot be reassociated.
+// precision until the final product with 1/sum rounds it once. n is found by adding 1.5 * 2^23 (whose last bits are
+// then n + 64) and read back as an integer, because a compiler that may reassociate would cancel "t + magic - magic".
+// The clamp makes exp(-inf) vanish, and also stands between the two differences so that they cannot be reassociated.
 INLINE Vector Exp(Vector d) {
   constexpr int32_t kMagicBits = 0x4B400000 + 64;  // 1.5 * 2^23 + 64
   d = Greater(d, Set(-110.0f));
   const Vector t = d * 1.44269504f + 12582976.0f;
-  const Integers bits = reinterpret_cast<Integers>(t);
-  const Vector n = __builtin_convertvector(bits - kMagicBits, Vector);
+  const Vector n = __builtin_convertvector(reinterpret_cast<Integers>(t) - kMagicBits, Vector);
   Vector r = d - n * 0.693359375f;  // exact: this part of ln 2 has nine bits
 #if defined(__x86_64__)
   asm("" : "+v"(r));  // or the two parts would be added up again
@@ -136,11 +136,11 @@ INLINE Vector Exp(Vector d) {
   p = p * r + 0.49999994f;
 #endif
   p = (p * r + 1.0f) * r + 1.0f;
-  return reinterpret_cast<Vector>(reinterpret_cast<Integers>(p) + (bits << 23));
+  return reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(t) << 23));
 }
 
-// A row cut at the vector boundaries of y: a part at the head, whole vectors, a part at the tail. In the buffer the head
-// is vector 0, the whole ones follow from 1. The bases of x and y are aligned alike, so the cut suits both.
+// A row cut at the vector boundaries of y: a part at the head, whole vectors, a part at the tail. In the buffer the
+// head is vector 0, the whole ones follow from 1. The bases of x and y are aligned alike, so the cut suits both.
 struct Row {
   const float* x;
   float* y;

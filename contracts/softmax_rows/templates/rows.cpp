@@ -48,6 +48,7 @@ typedef float Vector __attribute__((vector_size(kBytes)));
 typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
 typedef float Aligned __attribute__((vector_size(kBytes), may_alias));
 typedef int32_t Integers __attribute__((vector_size(kBytes)));
+typedef uint32_t Bits __attribute__((vector_size(kBytes)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -111,15 +112,14 @@ INLINE float Greatest(Vector v) {
 }
 
 // 2^64 * exp(d) for d <= 0, within 1.5 units in the last place. The factor keeps what would be subnormal at full
-// precision until the final product with 1/sum rounds it once. n is found by adding 1.5 * 2^23 (whose last bits are then
-// n + 64) and read back as an integer, because a compiler that may reassociate would cancel "t + magic - magic". The
-// clamp makes exp(-inf) vanish, and also stands between the two differences so that they cannot be reassociated.
+// precision until the final product with 1/sum rounds it once. n is found by adding 1.5 * 2^23 (whose last bits are
+// then n + 64) and read back as an integer, because a compiler that may reassociate would cancel "t + magic - magic".
+// The clamp makes exp(-inf) vanish, and also stands between the two differences so that they cannot be reassociated.
 INLINE Vector Exp(Vector d) {
   constexpr int32_t kMagicBits = 0x4B400000 + 64;  // 1.5 * 2^23 + 64
   d = Greater(d, Set(-110.0f));
   const Vector t = d * 1.44269504f + 12582976.0f;
-  const Integers bits = reinterpret_cast<Integers>(t);
-  const Vector n = __builtin_convertvector(bits - kMagicBits, Vector);
+  const Vector n = __builtin_convertvector(reinterpret_cast<Integers>(t) - kMagicBits, Vector);
   Vector r = d - n * 0.693359375f;  // exact: this part of ln 2 has nine bits
 #if defined(__x86_64__)
   asm("" : "+v"(r));  // or the two parts would be added up again
@@ -136,7 +136,7 @@ INLINE Vector Exp(Vector d) {
   p = p * r + 0.49999994f;
 #endif
   p = (p * r + 1.0f) * r + 1.0f;
-  return reinterpret_cast<Vector>(reinterpret_cast<Integers>(p) + (bits << 23));
+  return reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(t) << 23));
 }
 
 // Calls `one(k, u)` for the whole vectors k of a row, `u` naming the accumulator to use.
@@ -165,7 +165,8 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
 
     Vector max[UNROLL];
     for (int u = 0; u < UNROLL; ++u) max[u] = Greater(first, final);
-    Each(body, [&](int64_t at, int u) __attribute__((always_inline)) { max[u] = Greater(max[u], Load(in + at)); });
+    Each(
+        body, [&](int64_t at, int u) __attribute__((always_inline)) { max[u] = Greater(max[u], Load(in + at)); });
     for (int u = 1; u < UNROLL; ++u) max[0] = Greater(max[0], max[u]);
     const float top = Greatest(max[0]);
 
@@ -174,24 +175,26 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     for (int u = 0; u < UNROLL; ++u) sum[u] = Set(0);
     if (head > 0) sum[0] += first_exps;
     if (tail > 0) sum[0] += final_exps;
-    Each(body, [&](int64_t at, int u) __attribute__((always_inline)) {
-      if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(in + at + PREFETCH * 16, 0, HINT);
-      const Vector e = Exp(Load(in + at) - top);
-      if constexpr (KEEP == KEEP_local) *reinterpret_cast<Aligned*>(kept + at) = e;
-      if constexpr (KEEP == KEEP_output) *reinterpret_cast<Aligned*>(out + at) = e;
-      sum[u] += e;
-    });
+    Each(
+        body, [&](int64_t at, int u) __attribute__((always_inline)) {
+          if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(in + at + PREFETCH * 16, 0, HINT);
+          const Vector e = Exp(Load(in + at) - top);
+          if constexpr (KEEP == KEEP_local) *reinterpret_cast<Aligned*>(kept + at) = e;
+          if constexpr (KEEP == KEEP_output) *reinterpret_cast<Aligned*>(out + at) = e;
+          sum[u] += e;
+        });
     for (int u = 1; u < UNROLL; ++u) sum[0] += sum[u];
     const float scale = 1.0f / Sum(sum[0]);
 
     StorePart(out - head, head, first_exps * scale);
-    Each(body, [&](int64_t at, int) __attribute__((always_inline)) {
-      Vector e;
-      if constexpr (KEEP == KEEP_local) e = *reinterpret_cast<const Aligned*>(kept + at);
-      if constexpr (KEEP == KEEP_output) e = *reinterpret_cast<const Aligned*>(out + at);
-      if constexpr (KEEP == KEEP_recompute) e = Exp(Load(in + at) - top);
-      Store<kLarge>(out + at, e * scale);
-    });
+    Each(
+        body, [&](int64_t at, int) __attribute__((always_inline)) {
+          Vector e;
+          if constexpr (KEEP == KEEP_local) e = *reinterpret_cast<const Aligned*>(kept + at);
+          if constexpr (KEEP == KEEP_output) e = *reinterpret_cast<const Aligned*>(out + at);
+          if constexpr (KEEP == KEEP_recompute) e = Exp(Load(in + at) - top);
+          Store<kLarge>(out + at, e * scale);
+        });
     StorePart(out + body * kLanes, tail, final_exps * scale);
   }
   Fence<kLarge>();
