@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "language/instance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "language/cpp/elf_file.h"
+#include "language/endings.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMaxArtifact = size_t{64} << 20;
+constexpr std::chrono::seconds kProbeLimit{5};
+
+// How one parameter of the entry is passed; decided once, because a unit may hold many calls.
+struct Parameter {
+  ArgumentKind kind = ArgumentKind::kAxis;
+  size_t index = 0;      // tensor or scalar
+  DType dtype = DType::kF32;
+  uint64_t bits = 0;     // axis, stride
+};
+
+// A stretch of an output's payload between two rows, which no call may write.
+struct Gap {
+  size_t offset, bytes;
+};
+
+// The gaps of a strided layout: what no row of the last dimension covers.
+std::vector<Gap> GapsOf(const TensorLayout& layout) {
+  std::vector<Gap> gaps;
+  if (!layout.padded || layout.element_count == 0 || layout.extents.empty()) return gaps;
+  const int64_t row = layout.strides.back() == 1 ? layout.extents.back() : 1;
+  std::vector<int64_t> starts;
+  for (int64_t element = 0; element < layout.element_count; element += row) starts.push_back(ElementOffset(layout, element));
+  std::sort(starts.begin(), starts.end());
+  const auto width = static_cast<size_t>(Info(layout.dtype).bits);
+  size_t covered = 0;
+  for (const int64_t start : starts) {
+    const size_t begin = static_cast<size_t>(start) * width / 8;
+    if (begin > covered) gaps.push_back({covered, begin - covered});
+    covered = std::max(covered, (static_cast<size_t>(start + row) * width + 7) / 8);
+  }
+  return gaps;
+}
+
+// What an artifact asked for, so that a second process of it at the same sizes need not ask again.
+class AskedSizes {
+ public:
+  std::optional<int64_t> Find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto at = sizes_.find(key);
+    return at == sizes_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void Keep(const std::string& key, int64_t size) {
+    const std::lock_guard lock(mutex_);
+    if (sizes_.size() < 4096) sizes_.emplace(key, size);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int64_t> sizes_;
+};
+
+AskedSizes& Asked() {
+  static AskedSizes asked;
+  return asked;
+}
+
+std::vector<CallArgument> AxisArguments(const Contract& contract, const Shape& shape) {
+  std::vector<CallArgument> arguments;
+  for (const Axis& axis : contract.axes) arguments.emplace_back(IntegerArgument{static_cast<uint64_t>(shape.axes.at(axis.name))});
+  return arguments;
+}
+
+SessionSpec BaseSpec(const InstanceSpec& spec) {
+  const Artifact& artifact = *spec.artifact;
+  SessionSpec session;
+  session.artifact = artifact.path;
+  session.symbols = {spec.contract->entry};
+  session.threads = spec.threads;
+  session.libraries = artifact.libraries;
+  session.environment_padding = spec.environment_padding;
+  session.stack_offset = spec.stack_offset;
+  session.placement_draw = spec.placement_draw;
+  session.cpus = spec.cpus;
+  session.trusted = artifact.trusted_code;
+  // The environment starts empty, so what `unset` names is never there; libraries with threads of
+  // their own are told the budget by the variables that they know.
+  if (!artifact.libraries.empty()) {
+    for (const char* name : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) session.environment.emplace_back(name, std::to_string(spec.threads));
+  }
+  return session;
+}
+
+// Nothing is wrong with the size, or why the candidate is refused.
+std::optional<std::string> BadSize(std::string_view what, int64_t bytes, int64_t most, std::string_view rule) {
+  if (bytes >= 0 && bytes <= most) return std::nullopt;
+  return fmt::format("{} asks for {} bytes; {} allows 0 to {}", what, bytes, rule, most);
+}
+
+using SizeOutcome = std::variant<int64_t, Rejected>;
+
+// Calls ENTRY_scratch or ENTRY_packed in a process of its own: buffers are made before a process starts.
+Result<SizeOutcome> AskSize(const InstanceSpec& spec, const std::string& symbol) {
+  std::string key = spec.artifact->file_hash + " " + symbol;
+  for (const Axis& axis : spec.contract->axes) key += fmt::format(" {}", spec.shape->axes.at(axis.name));
+  key += fmt::format(" threads {}", spec.threads);  // omp_get_max_threads() may be part of the answer
+  if (const auto known = Asked().Find(key)) return SizeOutcome(*known);
+  SessionSpec session = BaseSpec(spec);
+  session.symbols = {symbol};
+  ASSAY_TRY(StartOutcome started, Session::Start(session));
+  const Endings endings{spec.stage, {}};
+  if (auto* failed = std::get_if<LoadFailed>(&started)) return SizeOutcome(endings.Explain(*failed));
+  if (auto* ended = std::get_if<Ended>(&started)) return SizeOutcome(endings.Explain(*ended));
+  const Call call{0, AxisArguments(*spec.contract, *spec.shape)};
+  ASSAY_TRY(UnitOutcome outcome, std::get<Session>(started).Run(std::span(&call, 1), kProbeLimit, WaitMode::kSleep));
+  if (auto* ended = std::get_if<Ended>(&outcome)) return SizeOutcome(endings.Explain(*ended));
+  if (auto* hung = std::get_if<Hung>(&outcome)) return SizeOutcome(endings.Explain(*hung));
+  const Completed& completed = std::get<Completed>(outcome);
+  if (completed.integer_results.empty()) return Error{ErrorCode::kCorrupt, "the sandbox returned no result of " + symbol};
+  const auto bytes = static_cast<int64_t>(completed.integer_results.front());
+  Asked().Keep(key, bytes);
+  return SizeOutcome(bytes);
+}
+
+}  // namespace
+
+struct Instance::State {
+  explicit State(Session&& started) : session(std::move(started)) {}
+
+  Session session;
+  size_t slots = 1;
+  Endings endings;
+  std::vector<TensorLayout> layouts;       // by tensor
+  std::vector<Role> roles;
+  std::vector<int> buffers;                // by tensor, -1 = null
+  std::vector<std::vector<Gap>> gaps;      // by tensor
+  std::vector<Parameter> parameters;
+  std::vector<size_t> prepared;            // tensors that ENTRY_prepare takes
+  std::vector<uint64_t> axes;
+  int scratch_buffer = -1, packed_buffer = -1;
+  int prepare_symbol = -1;
+  int64_t scratch_bytes = 0;
+  std::optional<uint64_t> scratch_pattern; // to be poisoned before the next unit
+  std::vector<bool> poisoned;              // by slot, since its last call
+  std::vector<bool> ever_poisoned;         // by slot
+};
+
+namespace {
+
+// What has to be known before a process can be made.
+struct Layout {
+  std::vector<TensorLayout> layouts;
+  std::vector<int> buffers;
+  SessionSpec session;
+  int scratch_buffer = -1, packed_buffer = -1, prepare_symbol = -1;
+  int64_t scratch_bytes = 0;
+};
+using LayoutOutcome = std::variant<Layout, Rejected>;
+
+Access AccessOf(Role role) {
+  switch (role) {
+    case Role::kIn: return Access::kInput;
+    case Role::kOut: return Access::kOutput;
+    case Role::kInOut: return Access::kInOut;
+  }
+  return Access::kInput;
+}
+
+Status AddTensors(const InstanceSpec& spec, Layout& layout) {
+  for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
+    const Tensor& tensor = spec.contract->tensors[t];
+    ASSAY_TRY(TensorLayout shape, LayoutOf(*spec.contract, tensor, *spec.shape));
+    layout.layouts.push_back(std::move(shape));
+    if (spec.shape->absent_tensors.contains(tensor.name)) {
+      layout.buffers.push_back(-1);
+      continue;
+    }
+    BufferSpec buffer;
+    buffer.name = tensor.name;
+    buffer.bytes = static_cast<size_t>(layout.layouts.back().byte_span);
+    buffer.access = AccessOf(tensor.role);
+    buffer.align = static_cast<size_t>(tensor.align);
+    buffer.slots = spec.slots;
+    if (t < spec.line_offsets.size()) buffer.line_offset = spec.line_offsets[t];
+    layout.buffers.push_back(static_cast<int>(layout.session.buffers.size()));
+    layout.session.buffers.push_back(std::move(buffer));
+  }
+  return Ok();
+}
+
+Rejected Refusal(Stage stage, Reason reason, std::string evidence) {
+  Rejected rejected;
+  rejected.stage = stage;
+  rejected.reason = reason;
+  rejected.check = "load";
+  rejected.evidence = std::move(evidence);
+  return rejected;
+}
+
+// Scratch is one buffer for all slots, because the calls of a unit follow one another; packed weights
+// belong to their slot.
+Result<std::optional<Rejected>> AddExtras(const InstanceSpec& spec, const std::vector<std::string>& exports, Layout& layout) {
+  const Contract& contract = *spec.contract;
+  const auto exported = [&](const std::string& name) { return std::find(exports.begin(), exports.end(), name) != exports.end(); };
+  const bool takes_scratch = std::any_of(contract.arguments.begin(), contract.arguments.end(),
+                                         [](const ArgumentRef& argument) { return argument.kind == ArgumentKind::kScratch; });
+  if (takes_scratch && exported(contract.entry + "_scratch")) {
+    ASSAY_TRY(SizeOutcome asked, AskSize(spec, contract.entry + "_scratch"));
+    if (auto* rejected = std::get_if<Rejected>(&asked)) return std::optional(std::move(*rejected));
+    layout.scratch_bytes = std::get<int64_t>(asked);
+    if (auto bad = BadSize(contract.entry + "_scratch", layout.scratch_bytes, contract.policy.scratch_bytes, "the contract's policy.scratch")) {
+      return std::optional(Refusal(spec.stage, Reason::kPolicy, *bad));
+    }
+    if (layout.scratch_bytes > 0) {
+      layout.scratch_buffer = static_cast<int>(layout.session.buffers.size());
+      layout.session.buffers.push_back({"scratch", static_cast<size_t>(layout.scratch_bytes), Access::kScratch, 64, 1, 0});
+    }
+  }
+  if (!exported(contract.entry + "_prepare")) return std::optional<Rejected>();
+  if (!exported(contract.entry + "_packed")) {
+    return std::optional(Refusal(spec.stage, Reason::kLoadFailed, fmt::format("defines {0}_prepare without {0}_packed", contract.entry)));
+  }
+  ASSAY_TRY(SizeOutcome asked, AskSize(spec, contract.entry + "_packed"));
+  if (auto* rejected = std::get_if<Rejected>(&asked)) return std::optional(std::move(*rejected));
+  int64_t most = int64_t{1} << 20;
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    if (contract.tensors[t].prepare) most += 4 * layout.layouts[t].byte_span;  // a widened and padded copy
+  }
+  const int64_t bytes = std::get<int64_t>(asked);
+  if (auto bad = BadSize(contract.entry + "_packed", bytes, most, "a packed form of at most four times its tensors")) {
+    return std::optional(Refusal(spec.stage, Reason::kPolicy, *bad));
+  }
+  layout.prepare_symbol = static_cast<int>(layout.session.symbols.size());
+  layout.session.symbols.push_back(contract.entry + "_prepare");
+  layout.packed_buffer = static_cast<int>(layout.session.buffers.size());
+  layout.session.buffers.push_back({"packed", static_cast<size_t>(bytes), Access::kScratch, 64, spec.slots, 0});
+  return std::optional<Rejected>();
+}
+
+std::vector<Parameter> ParametersOf(const Contract& contract, const Shape& shape) {
+  std::vector<Parameter> parameters;
+  for (const ArgumentRef& argument : contract.arguments) {
+    Parameter parameter;
+    parameter.kind = argument.kind;
+    switch (argument.kind) {
+      case ArgumentKind::kAxis: parameter.bits = static_cast<uint64_t>(shape.axes.at(argument.name)); break;
+      case ArgumentKind::kStride: parameter.bits = static_cast<uint64_t>(shape.strides.at(argument.name)); break;
+      case ArgumentKind::kScalar:
+        parameter.index = static_cast<size_t>(contract.FindScalar(argument.name) - contract.scalars.data());
+        parameter.dtype = contract.scalars[parameter.index].dtype;
+        break;
+      case ArgumentKind::kTensor: parameter.index = static_cast<size_t>(contract.FindTensor(argument.name) - contract.tensors.data()); break;
+      case ArgumentKind::kScratch: break;
+    }
+    parameters.push_back(parameter);
+  }
+  return parameters;
+}
+
+// A number the way the ABI passes it: floats in vector registers, everything else in 64 integer bits.
+CallArgument ScalarArgument(DType dtype, double value) {
+  if (dtype == DType::kF32) return FloatArgument{static_cast<float>(value)};
+  if (dtype == DType::kF64) return DoubleArgument{value};
+  return IntegerArgument{static_cast<uint64_t>(static_cast<int64_t>(value))};
+}
+
+}  // namespace
+
+Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
+  ASSAY_TRY(const std::string bytes, ReadFile(spec.artifact->path, kMaxArtifact));
+  if (Sha256(bytes) != spec.artifact->file_hash) {
+    return Error{ErrorCode::kCorrupt, spec.artifact->path.string() + " is not the file that was built"};
+  }
+  const auto elf = ElfFile::Parse(bytes);
+  if (!elf) return Error{ErrorCode::kCorrupt, spec.artifact->path.string() + " is no shared object"};
+  Layout layout;
+  layout.session = BaseSpec(spec);
+  ASSAY_TRY_STATUS(AddTensors(spec, layout));
+  ASSAY_TRY(auto refused, AddExtras(spec, elf->Exports(), layout));
+  if (refused) return InstanceOutcome(std::move(*refused));
+
+  Endings endings{spec.stage, {}};
+  for (const BufferSpec& buffer : layout.session.buffers) endings.buffers.push_back({buffer.name, buffer.access});
+  ASSAY_TRY(StartOutcome started, Session::Start(layout.session));
+  if (auto* failed = std::get_if<LoadFailed>(&started)) return InstanceOutcome(endings.Explain(*failed));
+  if (auto* ended = std::get_if<Ended>(&started)) return InstanceOutcome(endings.Explain(*ended));
+
+  auto state = std::make_unique<State>(std::get<Session>(std::move(started)));
+  state->slots = spec.slots;
+  state->parameters = ParametersOf(*spec.contract, *spec.shape);
+  for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
+    state->roles.push_back(spec.contract->tensors[t].role);
+    state->gaps.push_back(state->roles.back() == Role::kOut && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t]) : std::vector<Gap>{});
+    if (spec.contract->tensors[t].prepare) state->prepared.push_back(t);
+  }
+  for (const Axis& axis : spec.contract->axes) state->axes.push_back(static_cast<uint64_t>(spec.shape->axes.at(axis.name)));
+  state->layouts = std::move(layout.layouts);
+  state->buffers = std::move(layout.buffers);
+  state->scratch_buffer = layout.scratch_buffer;
+  state->packed_buffer = layout.packed_buffer;
+  state->prepare_symbol = layout.prepare_symbol;
+  state->scratch_bytes = layout.scratch_bytes;
+  state->poisoned.assign(spec.slots, false);
+  state->ever_poisoned.assign(spec.slots, false);
+  state->endings = std::move(endings);
+  return InstanceOutcome(Instance(std::move(state)));
+}
+
+Instance::Instance(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Instance::Instance(Instance&&) noexcept = default;
+Instance& Instance::operator=(Instance&&) noexcept = default;
+Instance::~Instance() = default;
+
+size_t Instance::slots() const { return state_->slots; }
+bool Instance::Present(size_t tensor) const { return state_->buffers[tensor] >= 0; }
+const TensorLayout& Instance::LayoutOf(size_t tensor) const { return state_->layouts[tensor]; }
+int64_t Instance::scratch_bytes() const { return state_->scratch_bytes; }
+Session& Instance::session() { return state_->session; }
+
+std::span<std::byte> Instance::InputBytes(size_t tensor, size_t slot) {
+  if (!Present(tensor)) return {};
+  ASSAY_CHECK(state_->roles[tensor] != Role::kOut && slot < state_->slots);
+  return state_->session.Input(state_->buffers[tensor], static_cast<int>(slot));
+}
+
+std::span<const std::byte> Instance::OutputBytes(size_t tensor, size_t slot) const {
+  if (!Present(tensor)) return {};
+  ASSAY_CHECK(slot < state_->slots);
+  return state_->session.Output(state_->buffers[tensor], static_cast<int>(slot));
+}
+
+Call Instance::CallFor(size_t slot, std::span<const double> scalars) const {
+  Call call;
+  for (const Parameter& parameter : state_->parameters) {
+    switch (parameter.kind) {
+      case ArgumentKind::kAxis:
+      case ArgumentKind::kStride: call.arguments.emplace_back(IntegerArgument{parameter.bits}); break;
+      case ArgumentKind::kScalar: call.arguments.push_back(ScalarArgument(parameter.dtype, scalars[parameter.index])); break;
+      case ArgumentKind::kScratch:
+        if (state_->scratch_buffer < 0) call.arguments.emplace_back(NullArgument{});
+        else call.arguments.emplace_back(PointerArgument{state_->scratch_buffer, 0});
+        break;
+      case ArgumentKind::kTensor: {
+        int buffer = state_->buffers[parameter.index];
+        const bool packed = state_->packed_buffer >= 0 && std::find(state_->prepared.begin(), state_->prepared.end(), parameter.index) != state_->prepared.end();
+        if (packed && buffer >= 0) buffer = state_->packed_buffer;
+        if (buffer < 0) call.arguments.emplace_back(NullArgument{});
+        else call.arguments.emplace_back(PointerArgument{buffer, static_cast<int>(slot)});
+        break;
+      }
+    }
+  }
+  return call;
+}
+
+std::optional<Call> Instance::PrepareCall(size_t slot) const {
+  if (state_->prepare_symbol < 0) return std::nullopt;
+  Call call;
+  call.symbol = state_->prepare_symbol;
+  for (const size_t tensor : state_->prepared) {
+    if (state_->buffers[tensor] < 0) call.arguments.emplace_back(NullArgument{});
+    else call.arguments.emplace_back(PointerArgument{state_->buffers[tensor], static_cast<int>(slot)});
+  }
+  for (const uint64_t axis : state_->axes) call.arguments.emplace_back(IntegerArgument{axis});
+  call.arguments.emplace_back(PointerArgument{state_->packed_buffer, static_cast<int>(slot)});
+  return call;
+}
+
+void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
+  ASSAY_CHECK(slot < state_->slots);
+  const uint64_t pattern = PoisonPattern(draw);
+  for (size_t t = 0; t < state_->buffers.size(); ++t) {
+    if (state_->buffers[t] < 0) continue;
+    // One-byte floats have NaNs, but no pattern of wider words is one in each byte; they take the
+    // complement like integers.
+    const DTypeInfo& info = Info(state_->layouts[t].dtype);
+    const uint64_t word = complement && !(info.has_nan && info.bits >= 16) ? ~pattern : pattern;
+    if (state_->roles[t] == Role::kInOut) state_->session.PoisonSurroundings(state_->buffers[t], static_cast<int>(slot), word);
+    else state_->session.Poison(state_->buffers[t], static_cast<int>(slot), word);
+  }
+  state_->scratch_pattern = complement ? ~pattern : pattern;
+  state_->poisoned[slot] = true;
+  state_->ever_poisoned[slot] = true;
+}
+
+bool Instance::StillPoison(size_t tensor, size_t slot, size_t offset, size_t bytes) const {
+  if (!Present(tensor)) return false;
+  return state_->session.StillPoison(state_->buffers[tensor], static_cast<int>(slot), offset, bytes);
+}
+
+Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
+  const auto refuse = [&](size_t tensor, size_t slot, int64_t offset, std::string_view where) {
+    const std::string& name = state_->endings.buffers[static_cast<size_t>(state_->buffers[tensor])].name;
+    Rejected rejected;
+    rejected.stage = stage;
+    rejected.reason = Reason::kWroteOutside;
+    rejected.check = "memory";
+    rejected.evidence = fmt::format("{} slot {}: byte {} {} was written ({} is {} bytes long)", name, slot, offset, where, name, state_->layouts[tensor].byte_span);
+    return std::optional(std::move(rejected));
+  };
+  for (size_t t = 0; t < state_->buffers.size(); ++t) {
+    if (state_->buffers[t] < 0 || state_->roles[t] == Role::kIn) continue;
+    const auto bytes = static_cast<size_t>(state_->layouts[t].byte_span);
+    for (size_t slot = 0; slot < state_->slots; ++slot) {
+      if (!state_->ever_poisoned[slot]) continue;
+      if (const auto hit = state_->session.CheckGuards(state_->buffers[t], static_cast<int>(slot))) {
+        return refuse(t, slot, hit->offset, hit->offset < 0 ? "before its start" : "past its end");
+      }
+      for (const Gap& gap : state_->gaps[t]) {
+        if (!StillPoison(t, slot, gap.offset, gap.bytes)) return refuse(t, slot, static_cast<int64_t>(gap.offset), "or one behind it in the gap between two rows");
+      }
+      // A slot that waits for its call, or that nobody was given: a decoy.
+      if (state_->roles[t] == Role::kOut && state_->poisoned[slot] && bytes > 0 && !StillPoison(t, slot, 0, bytes)) {
+        return refuse(t, slot, 0, "or one behind it, in a slot that no call was given,");
+      }
+    }
+  }
+  return std::optional<Rejected>();
+}
+
+Result<CallsOutcome> Instance::RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode, Stage stage) {
+  if (state_->scratch_buffer >= 0 && state_->scratch_pattern) {
+    state_->session.Poison(state_->scratch_buffer, 0, *state_->scratch_pattern);
+  }
+  state_->scratch_pattern.reset();
+  for (const Call& call : calls) {
+    for (const CallArgument& argument : call.arguments) {
+      const auto* pointer = std::get_if<PointerArgument>(&argument);
+      if (pointer == nullptr || pointer->buffer == state_->scratch_buffer || pointer->buffer == state_->packed_buffer) continue;
+      // PrepareCall touches inputs only: its slot still waits for its call.
+      if (call.symbol == 0) state_->poisoned[static_cast<size_t>(pointer->slot)] = false;
+    }
+  }
+  ASSAY_TRY(UnitOutcome outcome, state_->session.Run(calls, limit, mode));
+  Endings endings = state_->endings;
+  endings.stage = stage;
+  if (auto* ended = std::get_if<Ended>(&outcome)) return CallsOutcome(endings.Explain(*ended));
+  if (auto* hung = std::get_if<Hung>(&outcome)) return CallsOutcome(endings.Explain(*hung));
+  Completed& completed = std::get<Completed>(outcome);
+  if (!completed.state.clean()) return CallsOutcome(endings.Explain(completed.state));
+  return CallsOutcome(std::move(completed));
+}
+
+}  // namespace assay

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "language/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "language/cpp/build_cache.h"
+#include "language/cpp/compile.h"
+#include "language/cpp/machine_code.h"
+#include "language/cpp/toolchain.h"
+#include "sandbox/session.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kOracleRules = 1;
+constexpr const char* kSymbol = "assay_oracle";
+constexpr std::chrono::seconds kBuildLimit{300};
+// A slice costs a millisecond; a reference that needs minutes for a question is broken, not slow.
+constexpr std::chrono::seconds kAnswerLimit{120};
+constexpr uint64_t kMaxResponse = uint64_t{2} << 30;
+// Below this many slices a second process costs more than it saves.
+constexpr size_t kSlicesWorthSplitting = 32;
+
+std::optional<Dtype> NumericsType(DType dtype) {
+  for (int i = 0; i < kDtypeCount; ++i) {
+    if (kFormats[i].name == Info(dtype).name) return static_cast<Dtype>(i);
+  }
+  return std::nullopt;
+}
+
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// The bytes of the headers that a reference may include, names in front: what its build depends on.
+Status AddHeaders(const fs::path& folder, RecordHash& hash) {
+  std::vector<fs::path> headers;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file() && entry.path().extension() == ".h") headers.push_back(entry.path());
+  }
+  if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", folder.string(), error.message())};
+  std::sort(headers.begin(), headers.end());
+  for (const fs::path& header : headers) {
+    ASSAY_TRY(const std::string bytes, ReadFile(header));
+    hash.Add(header.filename().string(), bytes);
+  }
+  return Ok();
+}
+
+// The oracle of this contract as a file, from the cache or built now.
+Result<fs::path> BuildOracle(const Contract& contract, const fs::path& cache_folder) {
+  const Result<Toolchain>& toolchain = PrimaryToolchain();
+  if (!toolchain.ok()) return toolchain.error();
+  ASSAY_TRY(const fs::path headers, ReferenceHeaders());
+  CompileJob job;
+  job.toolchain = &toolchain.value();
+  // By its bare name: the object must not depend on where the contract lies.
+  job.source = OracleSource(contract.reference.filename().string());
+  job.flags = {"-O2", "-march=native", "-fvisibility=hidden"};
+  job.policy.required_exports = {kSymbol};
+  job.policy.trusted_code = true;  // its walls are the process's; it is compared with nothing
+  job.limit = kBuildLimit;
+
+  RecordHash hash("oracle");
+  hash.Add("rules", kOracleRules).Add("toolchain", job.toolchain->identity);
+  for (const std::string& word : CompileCommand(job)) hash.Add("word", word);
+  hash.Add("source", job.source);
+  ASSAY_TRY_STATUS(AddHeaders(headers / "assay", hash));
+  ASSAY_TRY_STATUS(AddHeaders(contract.reference.parent_path(), hash));
+  const Digest id = hash.Finish();
+  const BuildCache cache(cache_folder);
+  if (const auto hit = cache.Find(id)) return hit->path;
+
+  job.include_folders = {contract.reference.parent_path().string(), headers.string()};
+  ASSAY_TRY(CompileOutcome outcome, Compile(job));
+  if (const auto* rejected = std::get_if<Rejected>(&outcome)) {
+    return Error{ErrorCode::kInvalidInput, fmt::format("{}: the reference does not compile: {}", contract.reference.string(), rejected->evidence)};
+  }
+  const CompiledFile& file = std::get<CompiledFile>(outcome);
+  CachedBuild build;
+  ASSAY_TRY(build.twin, TwinOf(file.bytes));
+  build.seconds = file.seconds;
+  build.command = file.command;
+  ASSAY_TRY(const CachedBuild stored, cache.Store(id, file.bytes, std::move(build)));
+  return stored.path;
+}
+
+// One jailed process with room for a request, a response and the inputs; restarted when it needs more.
+class Worker {
+ public:
+  // `generation` counts Loads: inputs are copied once a call, and only into workers that are asked.
+  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, std::span<const std::byte> inputs, uint64_t generation, uint64_t outputs_per_slice) {
+    uint64_t room = ResponseBytes(query, outputs_per_slice, 4);
+    for (;;) {
+      ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.size(), room));
+      ASSAY_TRY_STATUS(Reserve(file, request.size(), room, inputs.size()));
+      if (generation != generation_) {
+        if (!inputs.empty()) std::memcpy(session_->Input(kInputs, 0).data(), inputs.data(), inputs.size());
+        generation_ = generation;
+      }
+      std::memcpy(session_->Input(kRequest, 0).data(), request.data(), request.size());
+      ASSAY_TRY_STATUS(Run());
+      auto answer = DecodeResponse(query, session_->Output(kResponse, 0).first(room));
+      if (answer.ok() || answer.error().code != ErrorCode::kUnavailable || room >= kMaxResponse) return answer;
+      room = std::min(room * 4, kMaxResponse);  // it did not fit
+    }
+  }
+
+ private:
+  static constexpr int kRequest = 0, kResponse = 1, kInputs = 2;
+
+  Status Reserve(const fs::path& file, uint64_t request, uint64_t response, uint64_t inputs) {
+    const bool fits = session_ && session_->Input(kRequest, 0).size() >= request && session_->Output(kResponse, 0).size() >= response &&
+                      session_->Input(kInputs, 0).size() >= inputs;
+    if (fits) return Ok();
+    session_.reset();
+    generation_ = 0;
+    SessionSpec spec;
+    spec.artifact = file;
+    spec.symbols = {kSymbol};
+    // With slack, so that shapes that grow little by little do not restart it each time.
+    spec.buffers = {{"request", RoundUp(request * 2, 4096), Access::kInput},
+                    {"response", RoundUp(response * 2, 4096), Access::kOutput},
+                    {"inputs", RoundUp(std::max<uint64_t>(inputs + inputs / 2, 4096), 4096), Access::kInput}};
+    spec.trusted = true;
+    ASSAY_TRY(StartOutcome started, Session::Start(spec));
+    if (const auto* failed = std::get_if<LoadFailed>(&started)) return Error{ErrorCode::kUnavailable, "the oracle does not load: " + failed->text};
+    if (const auto* ended = std::get_if<Ended>(&started)) return Error{ErrorCode::kUnavailable, "the oracle ended at its start: " + ended->evidence};
+    session_ = std::get<Session>(std::move(started));
+    return Ok();
+  }
+
+  Status Run() {
+    Call call;
+    call.arguments = {PointerArgument{kRequest, 0}, PointerArgument{kResponse, 0}, PointerArgument{kInputs, 0}};
+    ASSAY_TRY(const UnitOutcome outcome, session_->Run(std::span(&call, 1), kAnswerLimit, WaitMode::kSleep));
+    if (std::get_if<Completed>(&outcome) != nullptr) return Ok();
+    session_.reset();
+    const auto* ended = std::get_if<Ended>(&outcome);
+    return Error{ErrorCode::kUnavailable, ended != nullptr ? "the reference ended its process: " + ended->evidence
+                                                           : fmt::format("the reference did not answer within {} s", kAnswerLimit.count())};
+  }
+
+  std::optional<Session> session_;
+  uint64_t generation_ = 0;
+};
+
+void Append(OracleAnswer& all, OracleAnswer&& part, uint64_t first_slice) {
+  const uint64_t offset = all.outputs.size();
+  for (size_t s = 0; s + 1 < part.slice_begin.size(); ++s) all.slice_begin.push_back(part.slice_begin[s] + offset);
+  all.outputs.insert(all.outputs.end(), part.outputs.begin(), part.outputs.end());
+  for (OraclePublished& published : part.published) {
+    published.slice += first_slice;
+    all.published.push_back(std::move(published));
+  }
+  all.terms.insert(all.terms.end(), part.terms.begin(), part.terms.end());
+  const auto sum = [](std::vector<uint64_t>& to, const std::vector<uint64_t>& from) {
+    to.resize(std::max(to.size(), from.size()));
+    for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+  };
+  sum(all.counts, part.counts);
+  sum(all.touched_bytes, part.touched_bytes);
+  all.ambiguous_comparisons += part.ambiguous_comparisons;
+  all.tape_nodes += part.tape_nodes;
+}
+
+}  // namespace
+
+struct Oracle::State {
+  Contract contract;
+  fs::path file;
+  std::vector<Worker> workers;
+
+  // Of the loaded call.
+  uint64_t generation = 0;
+  Shape shape;
+  std::vector<OracleAxis> axes;
+  std::vector<OracleScalar> scalars;
+  std::vector<OracleTensor> tensors;
+  std::vector<std::byte> inputs;
+  uint64_t outputs_per_slice = 0;
+};
+
+Oracle::Oracle(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Oracle::~Oracle() = default;
+
+Result<std::unique_ptr<Oracle>> Oracle::Start(const Contract& contract, const fs::path& cache, int processes) {
+  auto state = std::make_unique<State>();
+  state->contract = contract;
+  auto file = BuildOracle(contract, cache);
+  if (!file.ok()) return Annotate(file.error(), "oracle of " + contract.name);
+  state->file = std::move(file).value();
+  state->workers.resize(static_cast<size_t>(std::max(1, processes)));
+  return std::unique_ptr<Oracle>(new Oracle(std::move(state)));
+}
+
+Status Oracle::Load(const OracleCall& call) {
+  State& state = *state_;
+  const Contract& contract = state.contract;
+  ASSAY_CHECK(call.scalars.size() == contract.scalars.size() && call.tensors.size() == contract.tensors.size());
+  state.shape = *call.shape;
+  state.axes.clear();
+  for (const Axis& axis : contract.axes) state.axes.push_back({axis.name, call.shape->axes.at(axis.name)});
+  state.scalars.clear();
+  for (size_t i = 0; i < contract.scalars.size(); ++i) {
+    const auto dtype = NumericsType(contract.scalars[i].dtype);
+    if (!dtype) return Error{ErrorCode::kUnavailable, "the oracle has no number type for scalar " + contract.scalars[i].name};
+    const bool integer = !Info(contract.scalars[i].dtype).is_float;
+    state.scalars.push_back({contract.scalars[i].name, *dtype, call.scalars[i], integer ? static_cast<int64_t>(call.scalars[i]) : 0});
+  }
+  state.tensors.clear();
+  uint64_t bytes = 0, outputs = 0;
+  for (const Tensor& tensor : contract.tensors) {
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
+    const auto dtype = NumericsType(tensor.dtype);
+    if (!dtype) return Error{ErrorCode::kUnavailable, "the oracle has no number type for tensor " + tensor.name};
+    OracleTensor wire{tensor.name, *dtype, static_cast<OracleRole>(tensor.role), !call.shape->absent_tensors.contains(tensor.name), layout.extents, layout.strides, bytes};
+    if (wire.present && tensor.role != Role::kIn) outputs += static_cast<uint64_t>(layout.element_count);
+    if (wire.present && tensor.role != Role::kOut) bytes = RoundUp(bytes + static_cast<uint64_t>(layout.byte_span), 64);
+    state.tensors.push_back(std::move(wire));
+  }
+  state.inputs.resize(bytes);
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    if (contract.tensors[t].role == Role::kOut || !state.tensors[t].present || call.tensors[t].empty()) continue;
+    ASSAY_CHECK(state.tensors[t].data + call.tensors[t].size() <= bytes);
+    std::memcpy(state.inputs.data() + state.tensors[t].data, call.tensors[t].data(), call.tensors[t].size());
+  }
+  const int64_t slices = std::max<int64_t>(1, SliceCount(contract, *call.shape));
+  state.outputs_per_slice = outputs / static_cast<uint64_t>(slices) + 1;
+  ++state.generation;
+  return Ok();
+}
+
+Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> slices) {
+  State& state = *state_;
+  ASSAY_CHECK(state.generation > 0);
+  if (slices.empty()) return OracleAnswer{{}, {0}, {}, {}, {}, {}, 0, 0};
+  how.axes = state.axes;
+  how.scalars = state.scalars;
+  how.tensors = state.tensors;
+  how.slice_rank = static_cast<uint32_t>(state.contract.slice.size());
+  const bool split = slices.size() >= kSlicesWorthSplitting && how.slice_rank > 0 && how.arithmetic != Arithmetic::kExplain;
+  const size_t parts = split ? std::min(state.workers.size(), slices.size()) : 1;
+  std::vector<std::optional<Result<OracleAnswer>>> answers(parts);
+  const auto first_of = [&](size_t part) { return slices.size() * part / parts; };
+  const auto ask = [&](size_t part) {
+    OracleQuery query = how;
+    query.slices.clear();
+    for (size_t s = first_of(part); s < first_of(part + 1) && how.slice_rank > 0; ++s) {
+      const std::vector<int64_t> index = SliceIndex(state.contract, state.shape, slices[s]);
+      query.slices.insert(query.slices.end(), index.begin(), index.end());
+    }
+    answers[part] = state.workers[part].Ask(state.file, query, state.inputs, state.generation, state.outputs_per_slice);
+  };
+  std::vector<std::thread> threads;
+  for (size_t part = 1; part < parts; ++part) threads.emplace_back(ask, part);
+  ask(0);
+  for (std::thread& thread : threads) thread.join();
+  OracleAnswer all;
+  for (size_t part = 0; part < parts; ++part) {
+    if (!answers[part]->ok()) return Annotate(answers[part]->error(), "oracle of " + state.contract.name);
+    Append(all, std::move(*answers[part]).value(), first_of(part));
+  }
+  all.slice_begin.push_back(all.outputs.size());
+  return all;
+}
+
+Result<fs::path> ReferenceHeaders() {
+  std::error_code ignored;
+  const fs::path source = fs::path(ASSAY_SOURCE_DIR) / "src/numerics";
+  if (fs::is_regular_file(source / "assay/reference.h", ignored)) return source;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path shared = program.parent_path().parent_path() / "share/assay/include";
+  if (fs::is_regular_file(shared / "assay/reference.h", ignored)) return shared;
+  return Error{ErrorCode::kNotFound, fmt::format("assay/reference.h is neither in {} nor in {}", source.string(), shared.string())};
+}
+
+}  // namespace assay
