@@ -91,7 +91,7 @@ class Session {
   void Poison(int buffer, int slot, uint64_t pattern);
   // The same for kInOut, whose payload is a value: surroundings only.
   void PoisonSurroundings(int buffer, int slot, uint64_t pattern);
-  // The first byte around the payload that is not as poisoned, nearest to the payload first.
+  // The first byte around the payload that is not as poisoned, those behind it first.
   std::optional<GuardHit> CheckGuards(int buffer, int slot) const;
   // Whether payload bytes [offset, offset + bytes) are all still poison.
   bool StillPoison(int buffer, int slot, size_t offset, size_t bytes) const;
@@ -108,8 +108,9 @@ class Session {
   // Whether it died between units (it cannot by itself, but a full machine can kill it).
   std::optional<Ended> CheckAlive();
 
+  struct State;  // session_state.h
+
  private:
-  struct State;
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/buffer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace assay {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kLine = 64;
+
+size_t RoundUp(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+// The pattern repeats at multiples of eight from the slot's start, wherever the range begins.
+std::byte PatternAt(uint64_t pattern, size_t position) {
+  return static_cast<std::byte>(pattern >> (8 * (position % sizeof(pattern))));
+}
+
+void FillPattern(std::span<std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
+  size_t at = begin;
+  while (at < end && at % sizeof(pattern) != 0) slot[at] = PatternAt(pattern, at), ++at;
+  const size_t words = (end - at) / sizeof(pattern);
+  uint64_t* to = reinterpret_cast<uint64_t*>(slot.data() + at);
+  for (size_t i = 0; i < words; ++i) to[i] = pattern;
+  for (at += words * sizeof(pattern); at < end; ++at) slot[at] = PatternAt(pattern, at);
+}
+
+// The first position in [begin, end) that differs, or end.
+size_t FirstDifference(std::span<const std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
+  size_t at = begin;
+  for (; at < end; ++at) {
+    if (at % sizeof(pattern) == 0) {
+      uint64_t word;
+      while (end - at >= sizeof(word) && (std::memcpy(&word, slot.data() + at, sizeof(word)), word == pattern)) at += sizeof(word);
+      if (at == end) break;
+    }
+    if (slot[at] != PatternAt(pattern, at)) return at;
+  }
+  return end;
+}
+
+}  // namespace
+
+Result<SharedFile> CreateShared(const char* name, size_t bytes, bool future_write, bool map_writable) {
+  SharedFile file;
+  file.fd = UniqueFd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.fd.valid()) return SystemError("memfd_create", errno);
+  if (::ftruncate(file.fd.get(), static_cast<off_t>(bytes)) != 0) return SystemError("size of shared memory", errno);
+  const int protection = map_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  file.address = ::mmap(nullptr, bytes, protection, MAP_SHARED, file.fd.get(), 0);
+  if (file.address == MAP_FAILED) return SystemError("map shared memory", errno);
+  // F_SEAL_WRITE would refuse while our own mapping exists; this one binds everybody who maps later.
+  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (future_write ? F_SEAL_FUTURE_WRITE : 0);
+  if (::fcntl(file.fd.get(), F_ADD_SEALS, seals) != 0) {
+    const int error = errno;
+    ::munmap(file.address, bytes);
+    return SystemError("seal shared memory", error);
+  }
+  return file;
+}
+
+Result<Buffer> Buffer::Create(const BufferSpec& spec, bool end_at_guard) {
+  if (!std::has_single_bit(spec.align) || spec.align > kPage || spec.slots == 0) {
+    return Error{ErrorCode::kInvalidInput, "buffer " + spec.name + ": alignment or number of slots"};
+  }
+  if (spec.bytes > (size_t{1} << 40) || spec.slots > 4096 || spec.line_offset > 4096) {
+    return Error{ErrorCode::kInvalidInput, "buffer " + spec.name + ": too large"};
+  }
+  Buffer buffer;
+  buffer.spec_ = spec;
+  const size_t room = RoundUp(spec.bytes, spec.align) + RoundUp(kLine * spec.line_offset, spec.align);
+  buffer.slot_bytes_ = RoundUp(room == 0 ? 1 : room, kPage);
+  buffer.payload_offset_ = end_at_guard ? buffer.slot_bytes_ - room : RoundUp(kLine * spec.line_offset, spec.align);
+  buffer.patterns_.assign(spec.slots, 0);
+  const size_t bytes = buffer.slot_bytes_ * spec.slots;
+  ASSAY_TRY(SharedFile file, CreateShared("assay-buffer", bytes, spec.access == Access::kInput, true));
+  buffer.fd_ = std::move(file.fd);
+  buffer.base_ = static_cast<std::byte*>(file.address);
+  return buffer;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : spec_(std::move(other.spec_)),
+      fd_(std::move(other.fd_)),
+      base_(std::exchange(other.base_, nullptr)),
+      slot_bytes_(other.slot_bytes_),
+      payload_offset_(other.payload_offset_),
+      patterns_(std::move(other.patterns_)) {}
+
+Buffer::~Buffer() {
+  if (base_ != nullptr) ::munmap(base_, slot_bytes_ * spec_.slots);
+}
+
+std::span<std::byte> Buffer::Slot(int slot) const {
+  ASSAY_CHECK(slot >= 0 && static_cast<size_t>(slot) < spec_.slots);
+  return {base_ + static_cast<size_t>(slot) * slot_bytes_, slot_bytes_};
+}
+
+std::span<std::byte> Buffer::Payload(int slot) const { return Slot(slot).subspan(payload_offset_, spec_.bytes); }
+
+void Buffer::Poison(int slot, uint64_t pattern, bool payload_too) {
+  const std::span<std::byte> bytes = Slot(slot);
+  patterns_[static_cast<size_t>(slot)] = pattern;
+  if (payload_too) return FillPattern(bytes, 0, bytes.size(), pattern);
+  FillPattern(bytes, 0, payload_offset_, pattern);
+  FillPattern(bytes, payload_offset_ + spec_.bytes, bytes.size(), pattern);
+}
+
+std::optional<GuardHit> Buffer::CheckGuards(int slot) const {
+  const std::span<const std::byte> bytes = Slot(slot);
+  const uint64_t pattern = patterns_[static_cast<size_t>(slot)];
+  const size_t end = payload_offset_ + spec_.bytes;
+  const size_t behind = FirstDifference(bytes, end, bytes.size(), pattern);
+  if (behind != bytes.size()) return GuardHit{static_cast<int64_t>(behind - payload_offset_)};
+  const size_t before = FirstDifference(bytes, 0, payload_offset_, pattern);
+  if (before != payload_offset_) return GuardHit{static_cast<int64_t>(before) - static_cast<int64_t>(payload_offset_)};
+  return std::nullopt;
+}
+
+bool Buffer::StillPoison(int slot, size_t offset, size_t bytes) const {
+  ASSAY_CHECK(offset <= spec_.bytes && bytes <= spec_.bytes - offset);
+  const size_t begin = payload_offset_ + offset;
+  return FirstDifference(Slot(slot), begin, begin + bytes, patterns_[static_cast<size_t>(slot)]) == begin + bytes;
+}
+
+}  // namespace assay

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "sandbox/session_state.h"
+
+namespace assay {
+namespace {
+
+constexpr int kRounds = 10;
+constexpr size_t kMostThreads = 64;
+
+std::vector<int> Threads(pid_t pid) {
+  std::vector<int> threads;
+  std::error_code failed;
+  const std::filesystem::directory_iterator folder("/proc/" + std::to_string(pid) + "/task", failed);
+  if (failed) return threads;
+  for (const auto& entry : folder) {
+    const std::string name = entry.path().filename();
+    int thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (threads.size() < kMostThreads) threads.push_back(thread);
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+// "NUMBER arg... stack-pointer program-counter", where NUMBER is -1 outside of system calls.
+ThreadSample ReadSample(pid_t pid, int thread) {
+  ThreadSample sample{};
+  const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/syscall";
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[256] = {};
+  if (!fd.valid() || ::read(fd.get(), text, sizeof(text) - 1) <= 0) return sample;
+  std::string line(text);
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  sample.in_system_call = line.rfind("-1 ", 0) != 0;
+  const size_t last = line.find_last_of(' ');
+  if (last == std::string::npos) return sample;
+  unsigned long long counter = 0;
+  if (std::sscanf(line.c_str() + last, "%llx", &counter) == 1) sample.program_counter = counter;
+  return sample;
+}
+
+}  // namespace
+
+std::vector<ThreadSample> SampleThreads(Session::State& state) {
+  std::vector<ThreadSample> samples;
+  const uint64_t base = state.report->artifact_base;
+  const uint64_t bytes = state.report->artifact_bytes;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto ending = state.process->Stop(false);
+    if (!ending.ok() || ending.value()) return {};
+    const pid_t pid = state.process->job();
+    int ordinal = 0;
+    for (const int thread : Threads(pid)) {
+      ThreadSample sample = ReadSample(pid, thread);
+      sample.round = round;
+      sample.thread = ordinal++;
+      if (sample.program_counter - base < bytes) sample.artifact_offset = sample.program_counter - base;
+      samples.push_back(sample);
+    }
+    if (round + 1 == kRounds) break;
+    state.process->Continue();
+    // Uneven gaps, so that a loop's period cannot hide in them; nothing waits for this to pass.
+    std::this_thread::sleep_for(std::chrono::microseconds(700 + 370 * round));
+  }
+  return samples;
+}
+
+}  // namespace assay

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+
+#include "sandbox/session_state.h"
+
+namespace assay {
+namespace {
+
+// While asleep: how long at most until we look whether anything else has happened.
+constexpr int64_t kSliceNs = 100'000'000;
+
+Result<ring::Argument> Translate(const Session::State& state, const CallArgument& argument) {
+  using ring::ArgumentKind;
+  return std::visit(
+      [&state](const auto& value) -> Result<ring::Argument> {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, PointerArgument>) {
+          if (value.buffer < 0 || static_cast<size_t>(value.buffer) >= state.buffers.size() || value.slot < 0 ||
+              static_cast<size_t>(value.slot) >= state.buffers[static_cast<size_t>(value.buffer)].spec().slots ||
+              value.offset > state.buffers[static_cast<size_t>(value.buffer)].spec().bytes) {
+            return Error{ErrorCode::kInvalidInput, "a call's pointer names no byte of a buffer"};
+          }
+          return ring::Argument{ArgumentKind::kInteger, 0, state.SlotAddress(value.buffer, value.slot) + value.offset};
+        } else if constexpr (std::is_same_v<Value, NullArgument>) {
+          return ring::Argument{ArgumentKind::kInteger, 0, 0};
+        } else if constexpr (std::is_same_v<Value, IntegerArgument>) {
+          return ring::Argument{ArgumentKind::kInteger, 0, value.bits};
+        } else if constexpr (std::is_same_v<Value, FloatArgument>) {
+          return ring::Argument{ArgumentKind::kFloat, 0, std::bit_cast<uint32_t>(value.value)};
+        } else {
+          return ring::Argument{ArgumentKind::kDouble, 0, std::bit_cast<uint64_t>(value.value)};
+        }
+      },
+      argument);
+}
+
+Status WriteCalls(Session::State& state, std::span<const Call> calls) {
+  if (calls.size() > ring::kCalls) return Error{ErrorCode::kInvalidInput, "too many calls in a unit"};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = calls[i];
+    if (call.symbol < 0 || static_cast<size_t>(call.symbol) >= state.spec.symbols.size() || call.arguments.size() > ring::kArguments) {
+      return Error{ErrorCode::kInvalidInput, "a call's symbol or number of arguments"};
+    }
+    ring::CallPlan& plan = state.plan->calls[i];
+    plan.symbol = static_cast<uint32_t>(call.symbol);
+    plan.count = static_cast<uint32_t>(call.arguments.size());
+    for (size_t k = 0; k < call.arguments.size(); ++k) {
+      ASSAY_TRY(plan.arguments[k], Translate(state, call.arguments[k]));
+    }
+  }
+  state.plan->call_count = static_cast<uint32_t>(calls.size());
+  return Ok();
+}
+
+Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming& timing) {
+  // Everything but the timing is the candidate's word: copied once, and evidence only.
+  Completed completed;
+  completed.timing = timing;
+  completed.integer_results.resize(calls);
+  std::memcpy(completed.integer_results.data(), state.report->results, calls * sizeof(uint64_t));
+  ring::StateReport machine;
+  std::memcpy(&machine, &state.report->state, sizeof(machine));
+  completed.state.mxcsr_changed = (machine.changes & ring::kMxcsrChanged) != 0;
+  completed.state.x87_changed = (machine.changes & ring::kX87Changed) != 0;
+  completed.state.direction_flag = (machine.changes & ring::kDirectionFlag) != 0;
+  completed.state.callee_saved_changed = (machine.changes & ring::kCalleeSavedChanged) != 0;
+  completed.state.mxcsr = machine.mxcsr;
+  completed.state.x87_control = static_cast<uint16_t>(machine.x87_control);
+  if (machine.changes != 0) completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls));
+  completed.threads_seen = state.ThreadsNow();
+  return completed;
+}
+
+Hung ExplainHang(Session::State& state, std::chrono::nanoseconds limit) {
+  Hung hung{limit, SampleThreads(state), ""};
+  const uint32_t call = state.report->calls_begun % (ring::kCalls + 1);
+  hung.evidence = "call " + std::to_string(call == 0 ? 0 : call - 1) + " of the unit did not return within " +
+                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit).count()) + " ms";
+  state.stopped = false;
+  state.process->Bury();
+  return hung;
+}
+
+}  // namespace
+
+bool Session::State::AwaitDone(uint32_t before, std::chrono::nanoseconds limit, WaitMode mode, int& wakes) const {
+  const int64_t deadline = MonotonicNs() + limit.count();
+  for (uint32_t round = 0;; ++round) {
+    // The one word that is believed, and only that somebody wrote it.
+    if (report->done.load(std::memory_order_acquire) != before) {
+      ++wakes;
+      return true;
+    }
+    if (mode == WaitMode::kSpin) {
+      _mm_pause();
+      if (round % 64 == 0 && MonotonicNs() >= deadline) return false;
+      continue;
+    }
+    const int64_t left = deadline - MonotonicNs();
+    if (left <= 0) return false;
+    const int64_t slice = std::min(left, kSliceNs);
+    const timespec wait{slice / 1'000'000'000, slice % 1'000'000'000};
+    if (::syscall(SYS_futex, &report->done, FUTEX_WAIT, before, &wait, nullptr, 0) == 0) ++wakes;
+  }
+}
+
+Result<UnitOutcome> Session::Run(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode) {
+  State& state = *state_;
+  if (!state.stopped) return Error{ErrorCode::kUnavailable, "the session has ended"};
+  ASSAY_TRY_STATUS(WriteCalls(state, calls));
+  const uint32_t before = state.report->done.load(std::memory_order_acquire);
+  if (++state.sequence == ring::kDead) state.sequence = 1;
+  state.plan->sequence.store(state.sequence, std::memory_order_release);
+  state.stopped = false;
+  UnitTiming timing;
+
+  const int64_t begin = MonotonicNs();
+  state.process->Continue();
+  // A stopped thread has left the futex and looks at the word again by itself; this is for one that
+  // was stopped on its way there and costs nothing else.
+  WakeFutex(&state.plan->sequence);
+  const bool woken = state.AwaitDone(before, limit, mode, timing.wakes);
+  if (!woken) return UnitOutcome(ExplainHang(state, limit));
+  ASSAY_TRY(const std::optional<Ending> ending, state.process->Stop(mode == WaitMode::kSpin));
+  const int64_t end = MonotonicNs();
+
+  if (ending) return UnitOutcome(state.Explain(*ending));
+  state.stopped = true;
+  const int64_t cpu = ProcessCpuNs(state.process->job());
+  timing.wall_ns = end - begin;
+  timing.cpu_ns = cpu - std::exchange(state.cpu_ns, cpu);
+  return UnitOutcome(ReadReport(state, calls.size(), timing));
+}
+
+Result<int64_t> NullUnit(Session& session, int repeats, WaitMode mode) {
+  std::vector<int64_t> times;
+  for (int i = 0; i < std::max(repeats, 1); ++i) {
+    ASSAY_TRY(const UnitOutcome outcome, session.Run({}, std::chrono::seconds(5), mode));
+    const auto* completed = std::get_if<Completed>(&outcome);
+    if (completed == nullptr) return Error{ErrorCode::kUnavailable, "the session ended in a null unit"};
+    times.push_back(completed->timing.wall_ns);
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace assay
