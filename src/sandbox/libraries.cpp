@@ -4,6 +4,8 @@
 #include <elf.h>
 
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -117,15 +119,22 @@ Result<std::vector<Library>> Resolve(std::vector<Wanted> queue) {
   return libraries;
 }
 
-}  // namespace
-
-Result<std::vector<Library>> ResolveLibraries(std::span<const std::filesystem::path> roots) {
-  std::vector<Wanted> queue;
-  for (const std::filesystem::path& root : roots) queue.push_back({root, {}});
-  return Resolve(std::move(queue));
+// Libraries do not move while a process runs, and a session should not cost the reading of them all.
+template <typename Value, typename Make>
+Result<Value> Remember(const std::string& key, const Make& make) {
+  static std::mutex mutex;
+  static std::map<std::string, Value> known;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  ASSAY_TRY(Value value, make());
+  const std::lock_guard lock(mutex);
+  return known.insert_or_assign(key, std::move(value)).first->second;
 }
 
-Result<std::vector<Library>> RuntimeLibraries(const std::filesystem::path& runner) {
+Result<std::vector<Library>> RuntimeOf(const std::filesystem::path& runner) {
   ASSAY_TRY(const std::string file, ReadFile(runner, kLargestLibrary));
   std::vector<Wanted> queue;
   for (const std::string& needed : ReadDynamic(file).needed) queue.push_back({needed, {}});
@@ -136,11 +145,31 @@ Result<std::vector<Library>> RuntimeLibraries(const std::filesystem::path& runne
   return Resolve(std::move(queue));
 }
 
-Result<std::string> LoaderOf(const std::filesystem::path& program) {
+Result<std::string> ReadLoader(const std::filesystem::path& program) {
   ASSAY_TRY(const std::string file, ReadFile(program, kLargestLibrary));
-  const std::string loader = ReadDynamic(file).loader;
+  std::string loader = ReadDynamic(file).loader;
   if (loader.empty()) return Error{ErrorCode::kNotFound, program.string() + " names no dynamic loader"};
   return loader;
+}
+
+}  // namespace
+
+Result<std::vector<Library>> ResolveLibraries(std::span<const std::filesystem::path> roots) {
+  std::vector<Wanted> queue;
+  std::string key;
+  for (const std::filesystem::path& root : roots) {
+    queue.push_back({root, {}});
+    key += root.string() + '\n';
+  }
+  return Remember<std::vector<Library>>("roots " + key, [&queue] { return Resolve(std::move(queue)); });
+}
+
+Result<std::vector<Library>> RuntimeLibraries(const std::filesystem::path& runner) {
+  return Remember<std::vector<Library>>("runtime " + runner.string(), [&runner] { return RuntimeOf(runner); });
+}
+
+Result<std::string> LoaderOf(const std::filesystem::path& program) {
+  return Remember<std::string>(program.string(), [&program] { return ReadLoader(program); });
 }
 
 }  // namespace assay

@@ -24,7 +24,16 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
+// Without a root of our own the program lies where it lies on the host.
+void NameProgram(Context& context) {
+  if (context.stands(kEmptyRoot)) return;
+  for (const Bind& bind : context.plan.binds) {
+    if (bind.target == context.plan.argv[0]) context.plan.argv[0] = bind.source;
+  }
+}
+
 [[noreturn]] void RunJob(Context& context) {
+  NameProgram(context);
   const std::vector<char*> argv = Pointers(context.plan.argv);
   const std::vector<char*> environment = Pointers(context.plan.environment);
   int control = ArrangeDescriptors(context);
