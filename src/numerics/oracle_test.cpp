@@ -129,7 +129,7 @@ TEST(Oracle, NamesTheAuthorsMistake) {
       "Max over 0 terms",
       "only one dimension",
       "an author's own exception",
-      "Lookup of entry -1 in a table of 3",
+      "Lookup: entry -1 of 3",
   };
   const ReferenceRun run = SmallGemm();
   for (int which = 0; which < 15; ++which) {

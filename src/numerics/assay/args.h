@@ -34,10 +34,7 @@ class Row {
 
   int64_t size() const { return raw_.count; }
   Real operator[](int64_t i) const {
-    if (i < 0 || i >= raw_.count) {
-      FailReference("row of tensor number " + std::to_string(raw_.tensor) + ": element " + std::to_string(i) + " of " +
-                    std::to_string(raw_.count));
-    }
+    if (i < 0 || i >= raw_.count) internal::FailRow(raw_, i);
     return Ops<Real>::Element(raw_, i);
   }
   const RawRow& raw() const { return raw_; }
@@ -56,15 +53,17 @@ class Slice {
   int rank() const { return rank_; }
   template <size_t N>
   std::array<int64_t, N> index() const {
-    if (static_cast<int>(N) != rank_) {
-      FailReference("the contract's slice has " + std::to_string(rank_) + " axes, the reference takes " + std::to_string(N));
-    }
+    if (static_cast<int>(N) != rank_) FailRank(N);
     std::array<int64_t, N> result{};
     for (size_t i = 0; i < N; ++i) result[i] = index_[i];
     return result;
   }
 
  private:
+  [[noreturn]] ASSAY_COLD void FailRank(size_t taken) const {
+    FailReference("the contract's slice has " + std::to_string(rank_) + " axes, the reference takes " + std::to_string(taken));
+  }
+
   std::array<int64_t, kMaxRank> index_{};
   int rank_;
 };
@@ -106,14 +105,11 @@ class Args {
   explicit Args(const Context& context) : context_(&context) {}
 
   int64_t axis(std::string_view name) const {
-    for (const NamedAxis& axis : context_->axes) {
-      if (axis.name == name) return axis.value;
-    }
-    internal::UnknownName("axis", name);
+    return internal::FindAxis(*context_, name);
   }
 
   Real scalar(std::string_view name) const {
-    const NamedScalar& scalar = FindScalar(name);
+    const NamedScalar& scalar = internal::FindScalar(*context_, name);
     return Ops<Real>::Leaf(scalar.value, !IsFloating(scalar.dtype));
   }
 
@@ -158,13 +154,9 @@ class Args {
 
   template <class... Index>
   OutputElement<Real> out(std::string_view name, Index... index) const {
-    const int id = internal::FindTensor(*context_, name);
-    const TensorView& tensor = internal::Present(*context_, id);
-    if (tensor.role == Role::kIn || tensor.role == Role::kGiven) {
-      FailReference("tensor " + internal::Quoted(name) + " is no output; the reference may not write it");
-    }
     const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
-    return {context_->sink, id, internal::ElementOffset(tensor, list.data(), sizeof...(Index))};
+    const internal::Target target = internal::FindOutput(*context_, name, list.data(), sizeof...(Index));
+    return {context_->sink, target.tensor, target.element};
   }
 
   // publish(name, indices..., value): an intermediate that a comparison needs.
@@ -190,27 +182,12 @@ class Args {
 
   template <class... Index>
   RawRow Element(std::string_view name, Index... index) const {
-    const int id = internal::FindTensor(*context_, name);
-    const TensorView& tensor = internal::Readable(*context_, id);
     const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
-    RawRow element;
-    element.data = tensor.data;
-    element.dtype = tensor.dtype;
-    element.tensor = id;
-    element.offset = internal::ElementOffset(tensor, list.data(), sizeof...(Index));
-    element.count = 1;
-    return element;
+    return internal::FindElement(*context_, name, list.data(), sizeof...(Index));
   }
 
   void Touch(const RawRow& element) const {
     if (environment.counters != nullptr) context_->sink->Touch(element.tensor, element.offset);
-  }
-
-  const NamedScalar& FindScalar(std::string_view name) const {
-    for (const NamedScalar& scalar : context_->scalars) {
-      if (scalar.name == name) return scalar;
-    }
-    internal::UnknownName("scalar", name);
   }
 
   const Context* context_;

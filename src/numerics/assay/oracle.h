@@ -25,12 +25,12 @@ struct BadRequest {
   std::string message;
 };
 
-[[noreturn]] inline void Refuse(std::string message) { throw BadRequest{std::move(message)}; }
+[[noreturn]] ASSAY_COLD inline void Refuse(std::string message) { throw BadRequest{std::move(message)}; }
 
 // Thrown when the response is full.
 struct NoRoom {};
 
-inline std::string_view NameAt(const wire::Request& request, const std::byte* base, wire::Name name) {
+ASSAY_COLD inline std::string_view NameAt(const wire::Request& request, const std::byte* base, wire::Name name) {
   if (uint64_t{name.offset} + name.bytes > request.strings_bytes) Refuse("a name lies outside the strings");
   return {reinterpret_cast<const char*>(base + request.strings) + name.offset, name.bytes};
 }
@@ -44,7 +44,7 @@ const T* Table(const wire::Request& request, const std::byte* base, uint64_t off
 }
 
 // Bytes from the first element to the end of the last, refusing what overflows.
-inline uint64_t Extent(const TensorView& tensor) {
+ASSAY_COLD inline uint64_t Extent(const TensorView& tensor) {
   int64_t last = 0;
   for (int d = 0; d < tensor.rank; ++d) {
     if (tensor.shape[d] < 0 || tensor.stride[d] < 0) Refuse("a negative size or stride");
@@ -58,7 +58,7 @@ inline uint64_t Extent(const TensorView& tensor) {
   return static_cast<uint64_t>(StorageBytes(tensor.dtype, last + 1));
 }
 
-inline TensorView ViewOf(const wire::Request& request, const std::byte* base, const wire::Tensor& wire, const std::byte* inputs) {
+ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byte* base, const wire::Tensor& wire, const std::byte* inputs) {
   TensorView view;
   view.name = NameAt(request, base, wire.name);
   if (wire.dtype >= kDtypeCount || wire.role > 3 || wire.rank > wire::kMaxRank) Refuse("a tensor of unknown kind");
@@ -77,7 +77,7 @@ inline TensorView ViewOf(const wire::Request& request, const std::byte* base, co
   return view;
 }
 
-inline Context ContextOf(const wire::Request& request, const std::byte* base, const std::byte* inputs) {
+ASSAY_COLD inline Context ContextOf(const wire::Request& request, const std::byte* base, const std::byte* inputs) {
   Context context;
   if (request.axis_count > wire::kMaxNames || request.scalar_count > wire::kMaxNames || request.tensor_count > wire::kMaxNames) {
     Refuse("too many names");
@@ -95,7 +95,7 @@ inline Context ContextOf(const wire::Request& request, const std::byte* base, co
   return context;
 }
 
-inline void Configure(const wire::Request& request) {
+ASSAY_COLD inline void Configure(const wire::Request& request) {
   if (request.format >= kDtypeCount || !IsFloating(static_cast<Dtype>(request.format))) Refuse("the arithmetic's format is no floating-point type");
   if (request.order > 3 || request.elementary > 2 || request.mutant >= kMutantKindCount || request.mutant_format >= kDtypeCount ||
       request.mutant_primitive >= kPrimitiveCount || request.mutant_tensor < -1) {
@@ -136,12 +136,12 @@ class Writer final : public Sink {
     ++head_->record_count;
   }
 
-  void Publish(NamedAnswer answer) override {
+  ASSAY_COLD void Publish(NamedAnswer answer) override {
     if (published_.size() >= wire::kMaxPublished) throw NoRoom{};
     published_.push_back({std::move(answer), head_->slices_done});
   }
 
-  void Touch(int tensor, int64_t element) override {
+  ASSAY_COLD void Touch(int tensor, int64_t element) override {
     const auto t = static_cast<size_t>(tensor), e = static_cast<size_t>(element);
     if (touched_.size() <= t) touched_.resize(t + 1);
     if (touched_[t].size() <= e) touched_[t].resize(std::max(e + 1, 2 * touched_[t].size()));
@@ -155,7 +155,7 @@ class Writer final : public Sink {
   }
 
   // What was collected beside the records, behind them.
-  void Close(const Context& context, const std::vector<wire::Term>& terms) {
+  ASSAY_COLD void Close(const Context& context, const std::vector<wire::Term>& terms) {
     head_->published = used_;
     for (const auto& [answer, slice] : published_) {
       if (slice < head_->slices_done) AppendPublished(answer, slice);
@@ -186,7 +186,7 @@ class Writer final : public Sink {
     used_ += size;
   }
 
-  void AppendPublished(const NamedAnswer& answer, uint64_t slice) {
+  ASSAY_COLD void AppendPublished(const NamedAnswer& answer, uint64_t slice) {
     wire::Published record{};
     std::memcpy(record.name, answer.name.data(), std::min(answer.name.size(), sizeof record.name - 1));
     record.rank = static_cast<uint32_t>(answer.rank);
@@ -207,7 +207,7 @@ class Writer final : public Sink {
   std::vector<std::vector<bool>> touched_;
 };
 
-inline void Say(wire::Response& head, wire::Status status, std::string_view message) {
+ASSAY_COLD inline void Say(wire::Response& head, wire::Status status, std::string_view message) {
   head.status = static_cast<uint32_t>(status);
   const size_t length = std::min(message.size(), sizeof head.message - 1);
   std::memcpy(head.message, message.data(), length);
@@ -228,7 +228,7 @@ void RunSlices(const wire::Request& request, const int64_t* slices, Context& con
 }
 
 // The largest contributions to the bound of the element that was asked about, with names.
-inline std::vector<wire::Term> TermsOf(const Tape& tape, const Context& context, size_t most) {
+ASSAY_COLD inline std::vector<wire::Term> TermsOf(const Tape& tape, const Context& context, size_t most) {
   std::vector<wire::Term> terms;
   for (const TapeTerm& group : tape.terms) {
     if (terms.size() >= most) break;
@@ -251,7 +251,7 @@ inline std::vector<wire::Term> TermsOf(const Tape& tape, const Context& context,
 }
 
 template <class Body>
-std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
   Tape tape;
   tape.stride = request.sample_stride == 0 ? 1 : request.sample_stride;
   tape.phase = request.sample_phase % tape.stride;
@@ -267,7 +267,7 @@ std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* sl
 }
 
 template <class Body>
-void RunCounted(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD void RunCounted(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
   Counters counters;
   counters.sink = &writer;
   environment.counters = &counters;
@@ -278,7 +278,7 @@ void RunCounted(const wire::Request& request, const int64_t* slices, Context& co
 }
 
 template <class Body>
-void Dispatch(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD void Dispatch(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
   std::vector<wire::Term> terms;
   switch (static_cast<wire::Arithmetic>(request.arithmetic)) {
     case wire::Arithmetic::kDouble: RunSlices<double>(request, slices, context, writer, body); break;
@@ -295,7 +295,7 @@ void Dispatch(const wire::Request& request, const int64_t* slices, Context& cont
 }
 
 template <class Body>
-void Serve(const void* request_bytes, void* response_bytes, const void* inputs, const Body& body) {
+ASSAY_COLD void Serve(const void* request_bytes, void* response_bytes, const void* inputs, const Body& body) {
   const auto* base = static_cast<const std::byte*>(request_bytes);
   wire::Request request;
   std::memcpy(&request, base, sizeof request);

@@ -46,18 +46,24 @@ auto Term(const S& s) {
   return [&s](int64_t i) { return s[static_cast<Index>(i)]; };
 }
 
-inline int64_t CheckedCount(int64_t n, std::string_view primitive, bool may_be_empty) {
-  if (n < 0 || (n == 0 && !may_be_empty)) {
-    FailReference(std::string(primitive) + " over " + std::to_string(n) + " terms");
-  }
+[[noreturn]] ASSAY_COLD inline void FailCount(const char* primitive, int64_t n) {
+  FailReference(primitive + (" over " + std::to_string(n)) + " terms");
+}
+inline int64_t CheckedCount(int64_t n, const char* primitive, bool may_be_empty) {
+  if (n < 0 || (n == 0 && !may_be_empty)) FailCount(primitive, n);
   return n;
+}
+
+[[noreturn]] ASSAY_COLD inline void FailSizes(int64_t a, int64_t b) {
+  FailReference("Dot of rows with " + std::to_string(a) + " and " + std::to_string(b) + " elements");
+}
+[[noreturn]] ASSAY_COLD inline void FailElement(const char* what, int64_t i, int64_t n) {
+  FailReference(what + std::to_string(i) + " of " + std::to_string(n));
 }
 
 template <class A, class B>
 int64_t SameSize(const A& a, const B& b) {
-  if (SizeOf(a) != SizeOf(b)) {
-    FailReference("Dot of rows with " + std::to_string(SizeOf(a)) + " and " + std::to_string(SizeOf(b)) + " elements");
-  }
+  if (SizeOf(a) != SizeOf(b)) FailSizes(SizeOf(a), SizeOf(b));
   return SizeOf(a);
 }
 
@@ -151,9 +157,7 @@ class SoftmaxMean {
 
   Real value(int64_t d) {
     Finish();
-    if (d < 0 || d >= store_.width()) {
-      FailReference("SoftmaxMean: element " + std::to_string(d) + " of " + std::to_string(store_.width()));
-    }
+    if (d < 0 || d >= store_.width()) internal::FailElement("SoftmaxMean: element ", d, store_.width());
     return values_[static_cast<size_t>(d)];
   }
   Real log_sum_exp() {
@@ -262,9 +266,7 @@ Real Select(const Condition& condition, const Real& a, const std::type_identity_
 // Entry `index` of a table.
 template <internal::Sequence S>
 auto Lookup(const S& table, int64_t index) {
-  if (index < 0 || index >= internal::SizeOf(table)) {
-    FailReference("Lookup of entry " + std::to_string(index) + " in a table of " + std::to_string(internal::SizeOf(table)));
-  }
+  if (index < 0 || index >= internal::SizeOf(table)) internal::FailElement("Lookup: entry ", index, internal::SizeOf(table));
   return internal::Term(table)(index);
 }
 

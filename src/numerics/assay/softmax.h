@@ -50,10 +50,10 @@ class SoftmaxStore {
 
  private:
   void CheckWidth(int64_t given) const {
-    if (given != width_) {
-      FailReference("SoftmaxMean was made for rows of " + std::to_string(width_) + " elements and is given one of " +
-                    std::to_string(given));
-    }
+    if (given != width_) FailWidth(given);
+  }
+  [[noreturn]] ASSAY_COLD void FailWidth(int64_t given) const {
+    FailReference("SoftmaxMean was made for rows of " + std::to_string(width_) + " elements and is given one of " + std::to_string(given));
   }
 
   int64_t width_;

@@ -91,7 +91,7 @@ struct Tape {
   }
 
   // After Sweep: the contributions, like operations together.
-  void Explain(int32_t output) {
+  ASSAY_COLD void Explain(int32_t output) {
     terms.clear();
     for (size_t i = 0; i <= static_cast<size_t>(output); ++i) {
       const TapeNode& node = nodes[i];

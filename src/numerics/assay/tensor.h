@@ -24,7 +24,10 @@ struct ReferenceFailure {
   std::string message;
 };
 
-[[noreturn]] inline void FailReference(std::string message) { throw ReferenceFailure{std::move(message)}; }
+// Cold, like everything that only builds a message: the compiler then spends no time on making it fast.
+#define ASSAY_COLD [[gnu::cold, gnu::noinline]]
+
+[[noreturn]] ASSAY_COLD inline void FailReference(std::string message) { throw ReferenceFailure{std::move(message)}; }
 
 struct TensorView {
   std::string_view name;
@@ -110,31 +113,35 @@ inline constexpr int64_t kRuns = -1;
 inline int64_t AsIndex(All) { return kRuns; }
 inline int64_t AsIndex(int64_t i) { return i < 0 ? INT64_MIN : i; }
 
-inline std::string Quoted(std::string_view name) {
+ASSAY_COLD inline std::string Quoted(std::string_view name) {
   std::string text = "\"";
   text += name;
   text += "\"";
   return text;
 }
 
-[[noreturn]] inline void UnknownName(std::string_view kind, std::string_view name) {
+[[noreturn]] ASSAY_COLD inline void UnknownName(std::string_view kind, std::string_view name) {
   std::string text = "the reference asks for ";
   text += kind;
   FailReference(text + " " + Quoted(name) + ", which the contract does not have");
 }
 
-[[noreturn]] inline void OutOfRange(const TensorView& tensor, int dimension, int64_t index) {
+[[noreturn]] ASSAY_COLD inline void OutOfRange(const TensorView& tensor, int dimension, int64_t index) {
   std::string text = "tensor " + Quoted(tensor.name) + ": index " + std::to_string(dimension) + " is ";
   text += index == INT64_MIN ? std::string("negative") : std::to_string(index);
   FailReference(text + ", but that dimension has " + std::to_string(tensor.shape[dimension]) + " elements");
 }
 
-[[noreturn]] inline void WrongRank(const TensorView& tensor, size_t given) {
+[[noreturn]] ASSAY_COLD inline void WrongRank(const TensorView& tensor, size_t given) {
   FailReference("tensor " + Quoted(tensor.name) + " has " + std::to_string(tensor.rank) + " dimensions, the reference gives " +
                 std::to_string(given) + " indices");
 }
 
-inline int FindTensor(const Context& context, std::string_view name) {
+[[noreturn]] ASSAY_COLD inline void FailTensor(std::string_view name, const char* what) {
+  FailReference("tensor " + Quoted(name) + what);
+}
+
+[[gnu::noinline]] inline int FindTensor(const Context& context, std::string_view name) {
   for (size_t i = 0; i < context.tensors.size(); ++i) {
     if (context.tensors[i].name == name) return static_cast<int>(i);
   }
@@ -143,18 +150,18 @@ inline int FindTensor(const Context& context, std::string_view name) {
 
 inline const TensorView& Present(const Context& context, int index) {
   const TensorView& tensor = context.tensors[static_cast<size_t>(index)];
-  if (!tensor.present) FailReference("tensor " + Quoted(tensor.name) + " is absent in this call; ask a.has() first");
+  if (!tensor.present) FailTensor(tensor.name, " is absent in this call; ask a.has() first");
   return tensor;
 }
 
 inline const TensorView& Readable(const Context& context, int index) {
   const TensorView& tensor = Present(context, index);
-  if (tensor.data == nullptr) FailReference("tensor " + Quoted(tensor.name) + " is an output; the reference may not read it");
+  if (tensor.data == nullptr) FailTensor(tensor.name, " is an output; the reference may not read it");
   return tensor;
 }
 
 // Offset in elements of a full set of indices.
-inline int64_t ElementOffset(const TensorView& tensor, const int64_t* index, size_t given) {
+[[gnu::noinline]] inline int64_t ElementOffset(const TensorView& tensor, const int64_t* index, size_t given) {
   if (static_cast<int>(given) != tensor.rank) WrongRank(tensor, given);
   int64_t offset = 0;
   for (int d = 0; d < tensor.rank; ++d) {
@@ -165,7 +172,7 @@ inline int64_t ElementOffset(const TensorView& tensor, const int64_t* index, siz
 }
 
 // The row of which `index` fixes all dimensions but one: the one that runs, else the last.
-inline RawRow FindRow(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+[[gnu::noinline]] inline RawRow FindRow(const Context& context, std::string_view name, const int64_t* index, size_t given) {
   const int id = FindTensor(context, name);
   const TensorView& tensor = Readable(context, id);
   RawRow row;
@@ -175,7 +182,7 @@ inline RawRow FindRow(const Context& context, std::string_view name, const int64
   int running = -1;
   for (size_t d = 0; d < given; ++d) {
     if (index[d] != kRuns) continue;
-    if (running >= 0) FailReference("tensor " + Quoted(name) + ": only one dimension of a row can be assay::all");
+    if (running >= 0) FailTensor(name, ": only one dimension of a row can be assay::all");
     running = static_cast<int>(d);
   }
   if (running < 0) running = static_cast<int>(given);
@@ -189,6 +196,47 @@ inline RawRow FindRow(const Context& context, std::string_view name, const int64
   row.stride = tensor.stride[running];
   row.count = tensor.shape[running];
   return row;
+}
+
+// One element as a row of one.
+[[gnu::noinline]] inline RawRow FindElement(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+  RawRow element;
+  element.tensor = FindTensor(context, name);
+  const TensorView& tensor = Readable(context, element.tensor);
+  element.data = tensor.data;
+  element.dtype = tensor.dtype;
+  element.offset = ElementOffset(tensor, index, given);
+  element.count = 1;
+  return element;
+}
+
+struct Target {
+  int tensor;
+  int64_t element;
+};
+[[gnu::noinline]] inline Target FindOutput(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+  const int id = FindTensor(context, name);
+  const TensorView& tensor = Present(context, id);
+  if (tensor.role == Role::kIn || tensor.role == Role::kGiven) FailTensor(name, " is no output; the reference may not write it");
+  return {id, ElementOffset(tensor, index, given)};
+}
+
+[[noreturn]] ASSAY_COLD inline void FailRow(const RawRow& row, int64_t i) {
+  FailReference("row of tensor number " + std::to_string(row.tensor) + ": element " + std::to_string(i) + " of " + std::to_string(row.count));
+}
+
+[[gnu::noinline]] inline int64_t FindAxis(const Context& context, std::string_view name) {
+  for (const NamedAxis& axis : context.axes) {
+    if (axis.name == name) return axis.value;
+  }
+  UnknownName("axis", name);
+}
+
+[[gnu::noinline]] inline const NamedScalar& FindScalar(const Context& context, std::string_view name) {
+  for (const NamedScalar& scalar : context.scalars) {
+    if (scalar.name == name) return scalar;
+  }
+  UnknownName("scalar", name);
 }
 
 }  // namespace internal
