@@ -87,9 +87,6 @@ Status ReadArguments(const Locator& where, Contract& contract, const Declared& d
     if (!seen.contains(name)) return here(fmt::format("{} is missing; list every axis, scalar, tensor and stride once", name));
   }
   if (contract.arguments.size() > kMaxArguments) return here(fmt::format("more than {} arguments; merge some", kMaxArguments));
-  if (contract.policy.scratch_bytes > 0 && !seen.contains("scratch")) {
-    return where.At({"policy", "scratch"}, "no argument receives it; add \"scratch\" to args");
-  }
   return Ok();
 }
 

@@ -20,11 +20,12 @@ bool Allowed(const Axis& axis, int64_t size) {
 }
 
 // Sizes of one axis that have caught kernels before, each at most once.
-std::vector<int64_t> Special(const Contract& contract, const Axis& axis) {
+std::vector<int64_t> Special(const Contract& contract, const Axis& axis, Stream& stream) {
   std::set<int64_t> sizes = {axis.min, 0, 1};
   for (const int64_t size : axis.of) sizes.insert(size);
   for (const int64_t near : axis.near) sizes.insert({near - 1, near, near + 1});
-  for (const int64_t prime : kPrimes) sizes.insert(prime);
+  // A few of them, or they would crowd out the rest.
+  for (int i = 0; i < 4; ++i) sizes.insert(kPrimes[stream.Below(kPrimes.size())]);
   for (const Workload& workload : contract.workloads) {
     const auto found = workload.axes.find(axis.name);
     if (found != workload.axes.end()) sizes.insert({found->second - 1, found->second, found->second + 1});
@@ -42,7 +43,7 @@ class Drawer {
  public:
   Drawer(const Contract& contract, const ShapeLimits& limits, Stream& stream)
       : contract_(contract), limits_(limits), stream_(stream), search_(contract) {
-    for (const Axis& axis : contract.axes) special_.push_back(Special(contract, axis));
+    for (const Axis& axis : contract.axes) special_.push_back(Special(contract, axis, stream));
   }
 
   std::vector<Shape> Draw(int count) {
@@ -125,7 +126,10 @@ class Drawer {
     for (size_t a = 0; a < drawn.size(); ++a) {
       candidates.push_back(feature && feature->axis == a ? Sizes{feature->size} : Fallbacks(a, drawn, caps[a]));
     }
-    return search_.Find(candidates, kRepairBudget).sizes;
+    std::vector<size_t> order;
+    for (size_t a = 0; a < drawn.size(); ++a) order.push_back(a);
+    Shuffle(order, stream_);
+    return search_.Find(candidates, kRepairBudget, {}, order).sizes;
   }
 
   std::map<std::string, int64_t> Axes(const Sizes& sizes) const {

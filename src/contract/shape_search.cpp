@@ -21,7 +21,7 @@ ShapeSearch::ShapeSearch(const Contract& contract) : contract_(contract) {
     if (bound.ok()) condition.bound = std::move(bound).value();
     for (const std::string& name : expression.NamesUsed()) {
       const auto found = std::ranges::find(axes, name);
-      if (found != axes.end()) condition.last_axis = std::max(condition.last_axis, static_cast<size_t>(found - axes.begin()));
+      if (found != axes.end()) condition.axes.push_back(static_cast<size_t>(found - axes.begin()));
     }
     conditions_.push_back(std::move(condition));
   }
@@ -29,36 +29,46 @@ ShapeSearch::ShapeSearch(const Contract& contract) : contract_(contract) {
 
 struct ShapeSearch::Walk {
   const Candidates& candidates;
-  const std::vector<bool>& skip;
   int64_t budget;
+  std::vector<size_t> order;
+  std::vector<std::vector<const Condition*>> due;  // per depth: the conditions that can be computed there first
   std::vector<Value> values;
 };
 
-bool ShapeSearch::Descend(Walk& walk, size_t axis) const {
-  if (axis == walk.candidates.size()) return true;
+bool ShapeSearch::Descend(Walk& walk, size_t depth) const {
+  if (depth == walk.order.size()) return true;
+  const size_t axis = walk.order[depth];
   for (const int64_t size : walk.candidates[axis]) {
     if (walk.budget-- <= 0) return false;
     walk.values[axis].data = size;
-    bool holds = true;
-    for (size_t i = 0; i < conditions_.size() && holds; ++i) {
-      if (conditions_[i].over_strides || conditions_[i].last_axis != axis || (i < walk.skip.size() && walk.skip[i])) continue;
+    // A condition that cannot be computed (a division by a size of 0) does not hold.
+    const bool holds = std::ranges::all_of(walk.due[depth], [&](const Condition* condition) {
       --walk.budget;
-      // A condition that cannot be computed (a division by a size of 0) does not hold.
-      const Result<bool> truth = conditions_[i].bound.EvaluateCondition(walk.values);
-      holds = truth.ok() && truth.value();
-    }
-    if (holds && Descend(walk, axis + 1)) return true;
+      const Result<bool> truth = condition->bound.EvaluateCondition(walk.values);
+      return truth.ok() && truth.value();
+    });
+    if (holds && Descend(walk, depth + 1)) return true;
   }
   return false;
 }
 
-ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip) const {
+ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip, const std::vector<size_t>& order) const {
   Outcome outcome;
-  Walk walk{candidates, skip, budget, std::vector<Value>(candidates.size(), Value{int64_t{0}})};
-  if (candidates.empty()) {
+  const size_t count = candidates.size();
+  if (count == 0) {
     // Without axes a condition is a constant; the caller's final check judges it.
     outcome.sizes = Sizes();
     return outcome;
+  }
+  Walk walk{candidates, budget, order, std::vector<std::vector<const Condition*>>(count), std::vector<Value>(count, Value{int64_t{0}})};
+  std::vector<size_t> depth_of(count);
+  for (size_t i = 0; order.empty() && i < count; ++i) walk.order.push_back(i);
+  for (size_t depth = 0; depth < count; ++depth) depth_of[walk.order[depth]] = depth;
+  for (size_t i = 0; i < conditions_.size(); ++i) {
+    if (conditions_[i].over_strides || (i < skip.size() && skip[i])) continue;
+    size_t last = 0;
+    for (const size_t axis : conditions_[i].axes) last = std::max(last, depth_of[axis]);
+    walk.due[last].push_back(&conditions_[i]);
   }
   if (Descend(walk, 0)) {
     outcome.sizes.emplace();

@@ -31,8 +31,9 @@ class ShapeSearch {
     std::optional<Sizes> sizes;
     bool complete = true;  // every combination was covered
   };
-  // `skip[i]` leaves condition i out.
-  Outcome Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip = {}) const;
+  // `skip[i]` leaves condition i out.  `order` is a permutation of the axes (default: the contract's): the
+  // later ones adapt to the earlier ones.
+  Outcome Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip = {}, const std::vector<size_t>& order = {}) const;
 
   // Every size of an axis where there are few, else those that conditions tend to single out.
   Candidates AllCandidates(size_t most_per_axis) const;
@@ -44,11 +45,11 @@ class ShapeSearch {
  private:
   struct Condition {
     BoundExpression bound;
-    size_t last_axis = 0;
+    std::vector<size_t> axes;
     bool over_strides = false;
   };
   struct Walk;
-  bool Descend(Walk& walk, size_t axis) const;
+  bool Descend(Walk& walk, size_t depth) const;
 
   const Contract& contract_;
   std::vector<Condition> conditions_;  // parallel to `require`
