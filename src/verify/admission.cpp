@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "language/cpp/directives.h"
+#include "verify/gate.h"
+#include "verify/mutants.h"
+#include "verify/probe.h"
+#include "verify/situation.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// What a contract says it costs may be this much above what its reference counts, and this much below.
+constexpr double kCostAbove = 1.25;
+constexpr double kCostBelow = 0.25;
+
+class AdmissionRun {
+ public:
+  AdmissionRun(const AdmissionPlan& plan, std::vector<Situation> situations)
+      : plan_(plan), contract_(*plan.contract), situations_(std::move(situations)) {}
+
+  Result<Admission> Run();
+
+ private:
+  void Take(std::string name, bool must_pass, const std::vector<double>& ratios);
+  void Complain(std::string text) { admission_.complaints.push_back(std::move(text)); }
+
+  void JudgeNulls();
+  Status JudgeVariants();
+  Status JudgeFiles(const std::vector<std::filesystem::path>& files, bool must_pass);
+  Result<std::vector<double>> RatiosOf(const Artifact& artifact);
+  Status EveryInputMoves();
+  Result<bool> Moves(size_t input, const Tensor& output, size_t output_index);
+  Status ReferencesPass();
+  Status CostAgrees();
+  void CountExcluded();
+
+  AdmissionPlan plan_;
+  const Contract& contract_;
+  std::vector<Situation> situations_;
+  Admission admission_;
+};
+
+// `ratios`: largest error over limit in each situation.
+void AdmissionRun::Take(std::string name, bool must_pass, const std::vector<double>& ratios) {
+  AdmissionCase c;
+  c.name = std::move(name);
+  c.must_pass = must_pass;
+  for (size_t s = 0; s < ratios.size(); ++s) {
+    if (s > 0 && !(ratios[s] > c.worst_over_limit)) continue;
+    c.worst_over_limit = ratios[s];
+    c.worst_regime = situations_[s].regime;
+  }
+  c.as_expected = must_pass ? c.worst_over_limit <= kMostHonest : c.worst_over_limit >= kLeastMutant;
+  if (!c.as_expected) {
+    Complain(must_pass ? fmt::format("{} reaches {:.2f} of the limit ({}), more than {}: write the reference with the n-ary "
+                                     "primitives, so that its bound covers every honest order",
+                                     c.name, c.worst_over_limit, c.worst_regime, kMostHonest)
+                       : fmt::format("{} reaches only {:.2g} times the limit, less than {}: add a regime of values in which it "
+                                     "shows, or a larger axis",
+                                     c.name, c.worst_over_limit, kLeastMutant));
+  }
+  admission_.cases.push_back(std::move(c));
+}
+
+void AdmissionRun::JudgeNulls() {
+  for (const Null& null : Nulls(contract_)) {
+    std::vector<double> ratios;
+    for (const Situation& s : situations_) ratios.push_back(JudgeNumbers(contract_, s.answers, null.numbers(s.call, s.answers, s.others)).worst);
+    Take(null.name, false, ratios);
+  }
+}
+
+Status AdmissionRun::JudgeVariants() {
+  for (const Variant& variant : AdmissionHonestVariants()) {
+    std::vector<double> ratios;
+    for (const Situation& s : situations_) {
+      ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
+      ratios.push_back(JudgeNumbers(contract_, s.answers, numbers).worst);
+    }
+    Take(variant.name, true, ratios);
+  }
+  for (const Variant& variant : MutantVariants(contract_)) {
+    Variant unharmed = variant;
+    unharmed.mutant = Mutant{};
+    std::vector<double> ratios;
+    bool applies = false;
+    for (const Situation& s : situations_) {
+      ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
+      ASSAY_TRY(const std::vector<double> honest, plan_.reference->Numbers(s.call, s.answers, unharmed));
+      for (size_t e = 0; e < numbers.size(); ++e) applies = applies || !(numbers[e] == honest[e] || (std::isnan(numbers[e]) && std::isnan(honest[e])));
+      ratios.push_back(JudgeNumbers(contract_, s.answers, numbers).worst);
+    }
+    // A contract without functions has no functions to narrow: nothing to refuse, nothing to show.
+    if (applies) Take("mutant " + variant.name, false, ratios);
+  }
+  return Ok();
+}
+
+// An artifact at every situation; what it dies of is as far off as anything can be.
+Result<std::vector<double>> AdmissionRun::RatiosOf(const Artifact& artifact) {
+  std::vector<double> ratios;
+  for (size_t s = 0; s < situations_.size(); ++s) {
+    const Situation& situation = situations_[s];
+    ProbeSpec spec;
+    spec.contract = &contract_;
+    spec.artifact = &artifact;
+    spec.shape = *situation.shape;
+    spec.threads = plan_.threads;
+    spec.limit = std::chrono::seconds(5);
+    ASSAY_TRY(ProbeOutcome started, Probe::Start(spec, Stream(plan_.seed.Derive("probe", s))));
+    auto* probe = std::get_if<Probe>(&started);
+    ratios.push_back(kInfinity);
+    if (probe == nullptr) continue;
+    probe->LoadBytes(0, situation.call);
+    ASSAY_TRY(const std::optional<Rejected> refused, probe->Run(0));
+    if (refused) continue;
+    if (probe->FindUnwritten(0)) continue;
+    ratios.back() = Judge(contract_, situation.answers, probe->Call(0).tensors).worst;
+  }
+  return ratios;
+}
+
+Status AdmissionRun::JudgeFiles(const std::vector<std::filesystem::path>& files, bool must_pass) {
+  for (const auto& file : files) {
+    const std::string name = (must_pass ? "honest " : "mutant ") + file.filename().string();
+    ASSAY_TRY(const Template source, ReadTemplate(file, contract_));
+    ASSAY_TRY(const Candidate candidate, MakeCandidate(source, {}, {}));
+    ASSAY_TRY(const BuildOutcome built, plan_.builder->Build(contract_, candidate, BuildVariant::kPrimary));
+    const auto* artifact = std::get_if<Artifact>(&built);
+    if (artifact == nullptr) {
+      // A mutant that does not build proves nothing about the gate.
+      Complain(fmt::format("{} does not build: {}", name, std::get<Rejected>(built).evidence));
+      continue;
+    }
+    ASSAY_TRY(const std::vector<double> ratios, RatiosOf(*artifact));
+    Take(name, must_pass, ratios);
+  }
+  return Ok();
+}
+
+Result<bool> AdmissionRun::Moves(size_t input, const Tensor& output, size_t output_index) {
+  const OutputRule rule{output.compare->kind, output.dtype, output.compare->in, contract_.policy.subnormals_flush};
+  for (const Situation& s : situations_) {
+    if (s.bytes[input].empty()) continue;
+    ASSAY_TRY(const std::vector<std::byte> fresh, s.Redrawn(contract_, input, plan_.seed.Derive("redrawn", input)));
+    TimedCall call = s.call;
+    call.tensors[input] = fresh;
+    ASSAY_TRY(const Answers moved, plan_.reference->Ask(call, s.answers.slices, 0));
+    for (size_t e = 0; e < std::min(moved.elements.size(), s.answers.elements.size()); ++e) {
+      if (s.answers.elements[e].tensor != output_index) continue;
+      const double value = RoundedTo(output.dtype, moved.elements[e].expected.value);
+      if (JudgeElement(rule, s.answers.elements[e].expected, value).result == ElementResult::kWrong) return true;
+    }
+  }
+  return false;
+}
+
+// A tensor that no output depends on could be read, or not, by anybody.  An output may well not depend
+// on every input, as a log-sum-exp on the values, so one of them is enough.
+Status AdmissionRun::EveryInputMoves() {
+  for (size_t input = 0; input < contract_.tensors.size(); ++input) {
+    if (contract_.tensors[input].role == Role::kOut) continue;
+    bool moves = false;
+    for (size_t output = 0; output < contract_.tensors.size() && !moves; ++output) {
+      if (contract_.tensors[output].role == Role::kIn) continue;
+      ASSAY_TRY(moves, Moves(input, contract_.tensors[output], output));
+    }
+    if (moves) continue;
+    Complain(fmt::format("redrawing {} moves no output beyond its bound: the contract cannot tell whether it was read",
+                         contract_.tensors[input].name));
+  }
+  return Ok();
+}
+
+Status AdmissionRun::ReferencesPass() {
+  bool relaxed = false;
+  for (const ReferenceKernel& kernel : contract_.references) {
+    relaxed = relaxed || (kernel.kind == ReferenceKind::kBaseline && kernel.name == "relaxed");
+    ASSAY_TRY(const BuildOutcome built, plan_.builder->BuildReference(contract_, kernel));
+    const auto* artifact = std::get_if<Artifact>(&built);
+    if (artifact == nullptr) {
+      Complain(fmt::format("{} does not build: {}", kernel.name, std::get<Rejected>(built).evidence));
+      continue;
+    }
+    ASSAY_TRY(const ScreenOutcome screened, plan_.gate->Screen(contract_, *artifact));
+    const auto* refused = std::get_if<Rejected>(&screened);
+    VerifyOutcome verified = Rejected{};
+    if (refused == nullptr) {
+      ASSAY_TRY(verified, plan_.gate->Verify(contract_, std::get<Screened>(screened)));
+      refused = std::get_if<Rejected>(&verified);
+    }
+    if (refused != nullptr) Complain(fmt::format("{} is refused ({}): {}", kernel.name, Name(refused->reason), refused->evidence));
+  }
+  // fp = strict forbids what makes a baseline relaxed.
+  if (!relaxed && contract_.policy.fp != FpPolicy::kStrict) {
+    Complain("there is no baseline \"relaxed\": a speed-up over strict code alone would be one of compiler flags; add "
+             "[baseline] relaxed with -ffast-math");
+  }
+  return Ok();
+}
+
+Status AdmissionRun::CostAgrees() {
+  if (!contract_.cost || contract_.cost->unit[0] != 'f') return Ok();
+  for (const Situation& s : situations_) {
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < SliceCount(contract_, *s.shape); ++i) all.push_back(i);
+    ASSAY_TRY(const double counted, plan_.reference->CountOperations(s.call, all));
+    ASSAY_TRY(const double typed, Operations(contract_, *s.shape));
+    const bool agrees = typed <= kCostAbove * counted && typed >= kCostBelow * counted;
+    if (agrees) continue;
+    Complain(fmt::format("[cost] says {:.4g} operations at {}, the reference counts {:.4g}: a floor made of it would be wrong", typed,
+                         Describe(contract_, *s.shape), counted));
+    return Ok();
+  }
+  return Ok();
+}
+
+void AdmissionRun::CountExcluded() {
+  for (const Situation& s : situations_) {
+    int64_t excluded = 0;
+    const auto count = static_cast<int64_t>(s.answers.elements.size());
+    for (const AnswerElement& element : s.answers.elements) {
+      const Tensor& tensor = contract_.tensors[element.tensor];
+      const OutputRule rule{tensor.compare->kind, tensor.dtype, tensor.compare->in, contract_.policy.subnormals_flush};
+      if (JudgeElement(rule, element.expected, element.expected.value).result == ElementResult::kExcluded) ++excluded;
+    }
+    if (static_cast<double>(excluded) <= kExcludedCap * static_cast<double>(count)) continue;
+    Complain(fmt::format("the reference says nothing about {} of {} elements ({}): keep overflow and ambiguous branches out of this regime",
+                         excluded, count, s.regime));
+  }
+}
+
+Result<Admission> AdmissionRun::Run() {
+  const auto start = std::chrono::steady_clock::now();
+  CountExcluded();
+  JudgeNulls();
+  ASSAY_TRY_STATUS(JudgeVariants());
+  ASSAY_TRY_STATUS(JudgeFiles(contract_.mutants, false));
+  ASSAY_TRY_STATUS(JudgeFiles(contract_.honest, true));
+  ASSAY_TRY_STATUS(EveryInputMoves());
+  ASSAY_TRY_STATUS(ReferencesPass());
+  ASSAY_TRY_STATUS(CostAgrees());
+  admission_.smallest_mutant = kInfinity;
+  for (const AdmissionCase& c : admission_.cases) {
+    if (c.must_pass) admission_.largest_honest = std::max(admission_.largest_honest, c.worst_over_limit);
+    if (!c.must_pass) admission_.smallest_mutant = std::min(admission_.smallest_mutant, c.worst_over_limit);
+  }
+  admission_.admitted = admission_.complaints.empty();
+  admission_.gate_version = kGateVersion;
+  admission_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::move(admission_);
+}
+
+}  // namespace
+
+Result<Admission> RunAdmission(const AdmissionPlan& plan) {
+  ASSAY_TRY(std::vector<Situation> situations, DrawSituations(*plan.contract, *plan.reference, plan.seed));
+  return AdmissionRun(plan, std::move(situations)).Run();
+}
+
+}  // namespace assay

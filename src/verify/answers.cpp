@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "contract/values.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+OutputRule RuleOf(const Contract& contract, const Tensor& tensor) {
+  ASSAY_CHECK(tensor.compare.has_value());
+  return {tensor.compare->kind, tensor.dtype, tensor.compare->in, contract.policy.subnormals_flush};
+}
+
+double RatioOf(const ElementVerdict& verdict) {
+  if (verdict.result == ElementResult::kExcluded) return 0.0;
+  if (verdict.result == ElementResult::kRight) return verdict.limit > 0.0 ? verdict.error / verdict.limit : 0.0;
+  // Wrong is above its limit by definition, also where both are infinite or the limit is nothing.
+  const double ratio = verdict.limit > 0.0 ? verdict.error / verdict.limit : kInfinity;
+  return ratio > 1.0 ? ratio : kInfinity;
+}
+
+// The slices of one output, judged element by element and then together.
+class OutputJudge {
+ public:
+  OutputJudge(const Contract& contract, size_t tensor, size_t orders)
+      : tensor_(tensor), rule_(RuleOf(contract, contract.tensors[tensor])), orders_(orders) {}
+
+  void Begin(int64_t slice) { tallies_.emplace_back(slice, orders_); }
+
+  void Add(const AnswerElement& element, double actual, std::span<const double> honest, Judgement& judgement) {
+    const ElementVerdict verdict = tallies_.back().Add(rule_, element.expected, actual, honest);
+    ++judgement.elements;
+    if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
+    const double ratio = RatioOf(verdict);
+    judgement.worst = std::max(judgement.worst, ratio);
+    if (verdict.result != ElementResult::kWrong || !(ratio > worst_element_)) return;
+    worst_element_ = ratio;
+    judgement.finding = Finding{tensor_,         element.offset, tallies_.back().slice(), actual, element.expected.value,
+                                verdict.error, verdict.limit,  "element"};
+  }
+
+  void Finish(Judgement& judgement) {
+    if (rule_.kind != CompareClass::kAccumulate) return;
+    const std::vector<SliceTally> joined = JoinSmallSlices(std::move(tallies_));
+    const PrecisionVerdict verdict = JudgePrecision(joined);
+    judgement.worst = std::max(judgement.worst, verdict.worst);
+    if (verdict.ok || judgement.finding) return;
+    judgement.finding = Finding{tensor_, -1, verdict.slice, 0, 0, verdict.measured, verdict.limit, verdict.rule};
+  }
+
+ private:
+  size_t tensor_;
+  OutputRule rule_;
+  size_t orders_;
+  std::vector<SliceTally> tallies_;
+  double worst_element_ = 0;
+};
+
+Judgement JudgeWith(const Contract& contract, const Answers& answers, const std::function<double(size_t)>& actual) {
+  Judgement judgement;
+  std::vector<std::optional<OutputJudge>> judges(contract.tensors.size());
+  for (const AnswerElement& element : answers.elements) {
+    auto& judge = judges[element.tensor];
+    if (!judge) judge.emplace(contract, element.tensor, answers.orders);
+  }
+  for (size_t s = 0; s < answers.slices.size(); ++s) {
+    for (auto& judge : judges) {
+      if (judge) judge->Begin(answers.slices[s]);
+    }
+    for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
+      const AnswerElement& element = answers.elements[e];
+      judges[element.tensor]->Add(element, actual(e), answers.HonestOf(e), judgement);
+    }
+  }
+  for (auto& judge : judges) {
+    if (judge) judge->Finish(judgement);
+  }
+  return judgement;
+}
+
+// The index of the element that lies at this offset; padding makes some offsets nobody's.
+std::string IndexText(const TensorLayout& layout, int64_t offset) {
+  std::string text;
+  int64_t rest = offset;
+  for (size_t d = 0; d < layout.strides.size(); ++d) {
+    const int64_t stride = std::max<int64_t>(layout.strides[d], 1);
+    text += (d == 0 ? "" : ",") + std::to_string(rest / stride);
+    rest %= stride;
+  }
+  return text;
+}
+
+}  // namespace
+
+Judgement Judge(const Contract& contract, const Answers& answers, std::span<const std::span<const std::byte>> outputs) {
+  return JudgeWith(contract, answers, [&](size_t e) {
+    const AnswerElement& element = answers.elements[e];
+    return LoadElement(contract.tensors[element.tensor].dtype, outputs[element.tensor], element.offset);
+  });
+}
+
+Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers) {
+  ASSAY_CHECK(numbers.size() == answers.elements.size());
+  return JudgeWith(contract, answers, [&](size_t e) {
+    return RoundedTo(contract.tensors[answers.elements[e].tensor].dtype, numbers[e]);
+  });
+}
+
+std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding) {
+  const Tensor& tensor = contract.tensors[finding.tensor];
+  if (finding.offset < 0) {
+    return fmt::format("{} (slice {}): {} is {:.3g}, limit {:.3g}", tensor.name, finding.slice, finding.rule, finding.error,
+                       finding.limit);
+  }
+  const auto layout = LayoutOf(contract, tensor, shape);
+  const std::string index = layout.ok() ? IndexText(layout.value(), finding.offset) : std::to_string(finding.offset);
+  return fmt::format("{}[{}]: got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index, finding.got,
+                     finding.expected, finding.error, finding.limit);
+}
+
+std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream) {
+  std::vector<int64_t> slices;
+  if (count <= most) {
+    for (int64_t s = 0; s < count; ++s) slices.push_back(s);
+    return slices;
+  }
+  std::set<int64_t> drawn{0, count - 1};
+  while (static_cast<int64_t>(drawn.size()) < most) drawn.insert(static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count))));
+  return {drawn.begin(), drawn.end()};
+}
+
+}  // namespace assay

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "contract/contract.h"
+#include "contract/shape.h"
+#include "record/seams.h"
+#include "verify/compare.h"
+
+namespace assay {
+
+// What the reference says about some slices of one call.
+struct AnswerElement {
+  size_t tensor = 0;   // index in contract.tensors
+  int64_t offset = 0;  // in elements
+  ExpectedElement expected;
+};
+
+struct Answers {
+  std::vector<int64_t> slices;         // their flat numbers
+  std::vector<size_t> begin;           // slice s is elements[begin[s] .. begin[s + 1])
+  std::vector<AnswerElement> elements;
+  size_t orders = 0;                   // honest evaluations
+  std::vector<double> honest;          // orders numbers for each element of the first `honest_slices` slices
+  size_t honest_slices = 0;
+
+  std::span<const double> HonestOf(size_t element) const {
+    return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders) : std::span<const double>();
+  }
+};
+
+// The worst element, or the worst slice, of a comparison.
+struct Finding {
+  size_t tensor = 0;
+  int64_t offset = 0;
+  int64_t slice = 0;
+  double got = 0, expected = 0, error = 0, limit = 0;
+  std::string rule;  // "element", "rms of one slice", ...
+};
+
+struct Judgement {
+  int64_t elements = 0;
+  int64_t excluded = 0;
+  double worst = 0;  // largest error / limit over all rules; infinite for a NaN
+  std::optional<Finding> finding;  // what is wrong; none when everything is right
+};
+
+
+// Compares an answer with what the reference says.  `outputs` as in TimedCall::tensors.
+Judgement Judge(const Contract& contract, const Answers& answers, std::span<const std::span<const std::byte>> outputs);
+// The same for an answer given as numbers, one for each of answers.elements: mutants and honest
+// evaluations of the reference itself.
+Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers);
+
+// "y[3,1016] (slice 3): got 0.25, expected 0.2600001, off by 1.0e-02, limit 3.1e-08 (element)"
+std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding);
+
+// The slices to compare: all of them when they are few, else a draw of `most` without repeats that
+// always has the first and the last, sorted.
+std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream);
+
+}  // namespace assay

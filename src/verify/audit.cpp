@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "contract/values.h"
+#include "verify/answers.h"
+#include "verify/examination.h"
+#include "verify/reference.h"
+
+namespace assay {
+namespace {
+
+// Four slices of every call; more where slices are a few numbers, up to a fraction of a millisecond.
+constexpr int64_t kFewestSlices = 4;
+constexpr int64_t kMostSlices = 32;
+constexpr double kAuditedOperations = 2e5;
+
+int64_t SlicesToAudit(const Contract& contract, const Shape& shape) {
+  const int64_t count = SliceCount(contract, shape);
+  const auto work = Operations(contract, shape);
+  if (!work.ok() || count == 0) return std::min(count, kFewestSlices);
+  const double of_one = std::max(work.value() / static_cast<double>(count), 1.0);
+  return std::min(count, std::clamp(static_cast<int64_t>(kAuditedOperations / of_one), kFewestSlices, kMostSlices));
+}
+
+// Slices of a timed call come from anywhere; the first and the last have no privilege here.
+std::vector<int64_t> SecretSlices(int64_t count, int64_t most, Stream& stream) {
+  std::vector<int64_t> slices;
+  while (static_cast<int64_t>(slices.size()) < std::min(most, count)) {
+    const auto drawn = static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count)));
+    if (std::find(slices.begin(), slices.end(), drawn) == slices.end()) slices.push_back(drawn);
+  }
+  std::sort(slices.begin(), slices.end());
+  return slices;
+}
+
+// Poison repeats one word whose every part is a NaN.  A wrong answer that happens to be NaN is a
+// wrong answer.
+bool LooksUnwritten(const Contract& contract, const TimedCall& call, const Finding& finding) {
+  const Tensor& tensor = contract.tensors[finding.tensor];
+  if (finding.offset < 0 || !std::isnan(finding.got) || !Info(tensor.dtype).has_nan) return false;
+  const size_t width = ByteSize(tensor.dtype, 1);
+  const auto bytes = call.tensors[finding.tensor];
+  const size_t word = static_cast<size_t>(finding.offset) * width / 8 * 8;
+  if (word + 8 > bytes.size()) return true;
+  // Poison has a NaN's exponent in each of its four parts; arithmetic makes no such word.
+  uint64_t bits;
+  std::memcpy(&bits, bytes.data() + word, 8);
+  return (bits & 0x7FF07FF07FF07FF0ULL) == 0x7FF07FF07FF07FF0ULL;
+}
+
+}  // namespace
+
+struct SliceAuditor::State {
+  State(Seed seed, std::filesystem::path folder) : stream(seed), cache(std::move(folder)) {}
+  Result<Reference*> ReferenceOf(const Contract& contract);
+
+  Stream stream;
+  std::filesystem::path cache;
+  std::map<Digest, std::unique_ptr<Reference>> references;
+  int64_t audited = 0;
+};
+
+Result<Reference*> SliceAuditor::State::ReferenceOf(const Contract& contract) {
+  auto& reference = references[contract.hash];
+  if (reference == nullptr) {
+    ASSAY_TRY(reference, Reference::Start(contract, cache));
+  }
+  return reference.get();
+}
+
+SliceAuditor::SliceAuditor(Seed seed, std::filesystem::path cache)
+    : state_(std::make_unique<State>(seed.Derive("audit"), std::move(cache))) {}
+SliceAuditor::~SliceAuditor() = default;
+
+Result<std::optional<Rejected>> SliceAuditor::Audit(std::span<const TimedCall> calls) {
+  for (const TimedCall& call : calls) {
+    const Contract& contract = *call.contract;
+    const std::vector<int64_t> slices =
+        SecretSlices(SliceCount(contract, *call.shape), SlicesToAudit(contract, *call.shape), state_->stream);
+    if (slices.empty()) continue;
+    ASSAY_TRY(Reference* const reference, state_->ReferenceOf(contract));
+    ASSAY_TRY(const Answers answers, reference->Ask(call, slices, 0));
+    state_->audited += static_cast<int64_t>(slices.size());
+    const Judgement judgement = Judge(contract, answers, call.tensors);
+    if (!judgement.finding) continue;
+    Rejected rejected;
+    rejected.stage = Stage::kMeasure;
+    rejected.check = "audit of timed calls";
+    const bool late = LooksUnwritten(contract, call, *judgement.finding);
+    rejected.reason = late ? Reason::kLateWork : Reason::kAuditMismatch;
+    rejected.evidence = fmt::format("{} at {}, a timed call: {}{}", contract.name, Describe(contract, *call.shape),
+                                    Describe(contract, *call.shape, *judgement.finding),
+                                    late ? "; not written when the unit ended" : "");
+    rejected.checks.push_back({rejected.check, state_->audited, 0});
+    return std::optional(std::move(rejected));
+  }
+  return std::optional<Rejected>();
+}
+
+int64_t SliceAuditor::slices_audited() const { return state_->audited; }
+
+double SkippedShareCaught(int64_t slices_audited) {
+  if (slices_audited <= 0) return 1.0;
+  return 1.0 - std::pow(0.01, 1.0 / static_cast<double>(slices_audited));
+}
+
+}  // namespace assay

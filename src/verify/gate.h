@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/random.h"
+#include "language/cpp/builder.h"
+#include "record/seams.h"
+
+namespace assay {
+
+// Changes whenever an old verdict might come out differently: part of the key under which
+// admissions and verdicts are kept.
+inline constexpr std::string_view kGateVersion = "1";
+
+struct GateOptions {
+  Seed seed;        // never enters a candidate's process
+  std::filesystem::path cache = DefaultCacheFolder();  // of built references, as the builder's
+  int threads = 0;  // 0: what the contract's policy says, there 0: all processors
+  // Check 1, asked in the exam: builds once more elsewhere and compares.  None: not asked.
+  std::function<Result<std::optional<Rejected>>(const Contract&, const Candidate&)> rebuild;
+};
+
+// The gate: ordered checks, cheapest first, in processes of their own.  Nothing that decides shares
+// memory with a candidate.  One gate serves one campaign; not to be used by two threads at once.
+class KernelGate : public Gate {
+ public:
+  KernelGate(Builder& builder, GateOptions options);
+  ~KernelGate() override;
+
+  Result<ScreenOutcome> Screen(const Contract& contract, const Artifact& artifact) override;
+  Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) override;
+  Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) override;
+  Result<Admission> Admit(const Contract& contract) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Threads that a contract's kernels get: asked (if not 0), else the policy's, else all processors of
+// this process.
+int ThreadsFor(const Contract& contract, int asked);
+
+}  // namespace assay

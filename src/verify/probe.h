@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "contract/contract.h"
+#include "contract/shape.h"
+#include "language/instance.h"
+#include "record/seams.h"
+#include "verify/draw.h"
+
+namespace assay {
+
+struct ProbeSpec {
+  const Contract* contract = nullptr;
+  const Artifact* artifact = nullptr;
+  Shape shape;
+  Stage stage = Stage::kScreen;
+  int threads = 1;
+  size_t calls = 1;                    // most calls of one unit; a decoy slot comes on top
+  uint64_t placement = 0;              // equal draws give equal addresses
+  std::chrono::nanoseconds limit{std::chrono::seconds(2)};  // of one unit
+};
+
+class Probe;
+using ProbeOutcome = std::variant<Probe, Rejected>;
+
+// One process of a candidate under examination.  Its calls are units of the same protocol that the
+// clock uses: contents are written while it is stopped, outputs are poisoned afresh for each slot and
+// unit, one slot more than there are calls is a decoy, and what is looked at is chosen afterwards.
+class Probe {
+ public:
+  static Result<ProbeOutcome> Start(const ProbeSpec& spec, Stream draws);
+
+  size_t slots() const { return instance_.slots(); }
+  const ProbeSpec& spec() const { return spec_; }
+
+  // Poisons the slot, then draws a call into it.
+  Result<DrawnCall> Load(size_t slot, Values values, const Seed& seed, bool complement = false);
+  // Poisons the slot, then copies a call that was drawn elsewhere.
+  void LoadBytes(size_t slot, const TimedCall& call);
+  Status LoadNan(size_t slot, const Seed& seed);
+
+  // The loaded slots as one unit; every other slot is a decoy.  Then guards, decoys and machine state.
+  Result<std::optional<Rejected>> Run(std::span<const size_t> slots);
+  Result<std::optional<Rejected>> Run(size_t slot) { return Run(std::span(&slot, 1)); }
+  // One call of a loaded slot with other axes than the process was made for; pointers as they are.
+  // Everything beyond the smaller outputs must stay poison.
+  Result<std::optional<Rejected>> RunSmaller(size_t slot, const Shape& smaller, const DrawnCall& drawn);
+
+  // The slot as the audit sees it; valid while the probe lives and runs nothing.
+  TimedCall Call(size_t slot) const;
+  const DrawnCall& drawn(size_t slot) const { return drawn_[slot]; }
+  std::vector<std::byte> CopyOutputs(size_t slot) const;
+
+  // An element that no thread has written, in any output of the slot; nothing for types without NaN.
+  struct Unwritten {
+    size_t tensor;
+    int64_t offset;
+  };
+  std::optional<Unwritten> FindUnwritten(size_t slot) const;
+
+  // Lets the process run on without a call and says whether an output of the slot changes meanwhile.
+  Result<bool> ChangesLater(size_t slot, int null_units);
+
+  std::span<std::byte> InputBytes(size_t tensor, size_t slot) { return instance_.InputBytes(tensor, slot); }
+
+ private:
+  Probe(ProbeSpec spec, Instance instance, Stream draws);
+  Result<std::optional<Rejected>> RunCalls(std::span<const ::assay::Call> calls, std::span<const size_t> slots);
+
+  ProbeSpec spec_;
+  Instance instance_;
+  Stream draws_;  // poison
+  std::vector<DrawnCall> drawn_;
+  std::vector<bool> written_;  // holds an answer: poison it again before it serves as a decoy
+};
+
+}  // namespace assay

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/situation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "contract/values.h"
+#include "verify/draw.h"
+
+namespace assay {
+namespace {
+
+constexpr ShapeLimits kLimits{.flops = 4e6, .bytes = 1 << 22};
+constexpr int64_t kMostSlices = 96;
+constexpr size_t kShapes = 2;
+
+size_t RegimeCount(const Contract& contract) {
+  size_t most = 1;
+  for (const Tensor& tensor : contract.tensors) most = std::max(most, tensor.values.size());
+  return most;
+}
+
+// The largest shapes of a draw: small ones have too few terms for a dropped one to matter.
+std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
+  std::vector<Shape> shapes = DrawShapes(contract, 10, kLimits, stream);
+  const auto work = [&](const Shape& shape) {
+    const auto operations = Operations(contract, shape);
+    return operations.ok() ? operations.value() : 0.0;
+  };
+  std::stable_sort(shapes.begin(), shapes.end(), [&](const Shape& a, const Shape& b) { return work(a) > work(b); });
+  // An absent output could not be judged: prefer calls with everything in them.
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const Shape& a, const Shape& b) { return a.absent_tensors.size() < b.absent_tensors.size(); });
+  if (shapes.size() > kShapes) shapes.resize(kShapes);
+  return shapes;
+}
+
+// Tensor t gets its regime number `regime` where it has so many, else its first.
+Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed, Situation& situation,
+                  DrawnCall& drawn) {
+  Stream scalars(seed.Derive("scalars"));
+  for (const Scalar& scalar : contract.scalars) drawn.scalars.push_back(DrawScalar(scalar, shape, scalars, regime == 0));
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (situation.bytes[t].empty()) continue;
+    const Generator& generator = tensor.values[regime < tensor.values.size() ? regime : 0];
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
+    Stream stream(seed.Derive("tensor", t));
+    FillTensor(tensor, layout, generator, shape, situation.bytes[t], stream);
+    drawn.structured = drawn.structured || Structured(generator);
+    drawn.regimes += (drawn.regimes.empty() ? "" : ", ") + tensor.name + ": " + generator.text;
+  }
+  return Ok();
+}
+
+Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed) {
+  Situation situation;
+  situation.mixed_or_regime = regime;
+  situation.shape = std::make_unique<Shape>(shape);
+  situation.bytes.resize(contract.tensors.size());
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (tensor.role == Role::kOut || shape.absent_tensors.contains(tensor.name)) continue;
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
+    situation.bytes[t].resize(static_cast<size_t>(layout.byte_span));
+  }
+  DrawnCall drawn;
+  if (regime >= kMixedRegime) {
+    const Values values = regime == kMixedRegime ? Values::kMixed : Values::kOneHot;
+    ASSAY_TRY(drawn, DrawCall(contract, shape, values, seed, [&](size_t t) { return std::span(situation.bytes[t]); }));
+  } else {
+    ASSAY_TRY_STATUS(FillRegime(contract, shape, regime, seed, situation, drawn));
+  }
+  situation.regime = drawn.regimes;
+  situation.call.contract = &contract;
+  situation.call.shape = situation.shape.get();
+  situation.call.scalars = drawn.scalars;
+  situation.call.structured = drawn.structured;
+  for (const auto& bytes : situation.bytes) situation.call.tensors.emplace_back(bytes);
+  return situation;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> Situation::Redrawn(const Contract& contract, size_t tensor, const Seed& seed) const {
+  std::vector<std::byte> fresh(bytes[tensor].size());
+  if (fresh.empty()) return fresh;
+  ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, contract.tensors[tensor], *shape));
+  Stream stream(seed);
+  FillTensor(contract.tensors[tensor], layout, contract.tensors[tensor].values.front(), *shape, fresh, stream);
+  return fresh;
+}
+
+Result<std::vector<Situation>> DrawSituations(const Contract& contract, Reference& reference, const Seed& seed) {
+  std::vector<size_t> regimes;
+  for (size_t r = 0; r < RegimeCount(contract); ++r) regimes.push_back(r);
+  regimes.push_back(kMixedRegime);
+  if (HasOneHot(contract)) regimes.push_back(kOneHotRegime);
+  Stream stream(seed.Derive("shapes"));
+  std::vector<Situation> situations;
+  for (const Shape& shape : DrawnShapes(contract, stream)) {
+    const std::vector<int64_t> slices = DrawSlices(SliceCount(contract, shape), kMostSlices, stream);
+    for (const size_t regime : regimes) {
+      const Seed own = seed.Derive("situation", situations.size());
+      ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
+      ASSAY_TRY(situation.answers, reference.Ask(situation.call, slices, slices.size()));
+      ASSAY_TRY(const Situation other, Draw(contract, shape, regime, own.Derive("another")));
+      ASSAY_TRY(situation.others, reference.Ask(other.call, slices, 0));
+      situations.push_back(std::move(situation));
+    }
+  }
+  return situations;
+}
+
+}  // namespace assay
