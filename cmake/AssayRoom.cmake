@@ -31,6 +31,7 @@ function(assay_room name)
   endif()
   if(BUILD_TESTING AND tests)
     add_executable(${name}_test ${tests})
+    target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # tests/support
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBRARIES} GTest::gtest_main GTest::gmock)
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
   endif()

@@ -72,11 +72,13 @@ Result<Trial> RunAttempt(const Contract& contract, const Campaign& campaign, int
   return trial;
 }
 
-Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std::span<Trial* const> trials,
+Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std::span<Trial* const> trials, int most,
                         const Verified* incumbent, const Tools& tools) {
   std::vector<Verified> standing;
   if (incumbent != nullptr) standing.push_back(*incumbent);
+  const size_t full = standing.size() + static_cast<size_t>(most);
   for (Trial* trial : trials) {
+    if (standing.size() == full) break;
     const std::string what = "attempt " + std::to_string(trial->attempt.ordinal);
     ASSAY_CHECK(trial->screened.has_value());
     ASSAY_TRY(const VerifyOutcome verified, RunStage(tools, campaign, "verify", what, trial->attempt.seconds.verify, [&] {

@@ -21,8 +21,9 @@ struct Trial {
 Result<Trial> RunAttempt(const Contract& contract, const Campaign& campaign, int64_t ordinal, const Proposal& proposal,
                          const Verified* incumbent, const Tools& tools);
 
-// Verifies the trials given and ranks those that stand together with the incumbent.
-Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std::span<Trial* const> trials,
+// Verifies the trials given, most hopeful first, until `most` of them stand, and ranks those
+// together with the incumbent.
+Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std::span<Trial* const> trials, int most,
                         const Verified* incumbent, const Tools& tools);
 
 // Examines the winner and decides against the references, on restarts drawn after it was frozen.

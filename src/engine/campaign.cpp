@@ -44,8 +44,7 @@ class Loop {
   std::chrono::nanoseconds start_;
   std::vector<Trial> trials_;           // by ordinal - 1
   std::vector<Verified> references_;
-  std::optional<int64_t> incumbent_;    // ordinal
-  std::vector<int64_t> runners_up_;     // verified earlier incumbents, newest last
+  std::vector<int64_t> verified_;       // ordinals, fastest first as far as rankings told; the first is the incumbent
   std::map<int64_t, size_t> taken_;     // revisions taken over so far, by ordinal
 };
 
@@ -62,7 +61,7 @@ void Loop::Replace(Trial& trial, const Attempt& revision) {
   campaign_.attempts[static_cast<size_t>(revision.ordinal - 1)] = revision;
 }
 
-Trial* Loop::IncumbentTrial() { return incumbent_ ? &trials_[static_cast<size_t>(*incumbent_ - 1)] : nullptr; }
+Trial* Loop::IncumbentTrial() { return verified_.empty() ? nullptr : &trials_[static_cast<size_t>(verified_.front() - 1)]; }
 
 Status Loop::Run() {
   ASSAY_TRY_STATUS(ProveReferences());
@@ -124,7 +123,7 @@ Result<bool> Loop::Round(int round) {
     campaign_.stopped.why = "budget";
     return false;
   }
-  const Standing standing{&campaign_.attempts, incumbent_, left};
+  const Standing standing{&campaign_.attempts, verified_.empty() ? std::nullopt : std::optional(verified_.front()), left};
   ASSAY_TRY(const std::vector<Proposal> proposals, tools_.proposer.Propose(standing, std::min(left, options_.round_size)));
   if (proposals.empty()) {
     campaign_.stopped.why = "exhausted";
@@ -176,7 +175,8 @@ Result<Trial> Loop::Try(const Proposal& proposal, int64_t ordinal) {
 // After a resume the row says what was proved, but the proof's value died with the process: it is
 // made again from the same bytes.  No row is written; a different answer now is a fault of ours.
 Status Loop::Reprove(Trial& trial) {
-  if (trial.verified || !trial.attempt.artifact) return Ok();
+  const bool there = trial.attempt.trust == Trust::kScreened ? trial.screened.has_value() : trial.verified.has_value();
+  if (there || !trial.attempt.artifact) return Ok();
   ASSAY_TRY(const BuildOutcome built, tools_.builder.Build(contract_, trial.attempt.proposal.candidate, BuildVariant::kPrimary));
   const auto* artifact = std::get_if<Artifact>(&built);
   if (artifact == nullptr) return Error{ErrorCode::kUnavailable, "attempt " + std::to_string(trial.attempt.ordinal) + " built before and does not now: " + std::get<Rejected>(built).evidence};
@@ -192,33 +192,36 @@ Status Loop::Reprove(Trial& trial) {
   return Ok();
 }
 
+// The ranking's order goes before what was verified earlier: its first met the old incumbent.
 Status Loop::TakeOverRanking(const Ranking& ranking) {
+  std::vector<int64_t> order;
   for (const Ranked& ranked : ranking.order) {
-    for (Trial& trial : trials_) {
-      const bool it = trial.attempt.artifact && trial.attempt.artifact->id == ranked.artifact && trial.attempt.outcome == OutcomeKind::kVerified;
-      if (!it || trial.attempt.duplicate_of) continue;
-      if (incumbent_ && *incumbent_ != trial.attempt.ordinal) runners_up_.push_back(*incumbent_);
-      incumbent_ = trial.attempt.ordinal;
-      return Reprove(trial);
+    for (const Trial& trial : trials_) {
+      const bool it = trial.attempt.artifact && trial.attempt.artifact->id == ranked.artifact && !trial.attempt.duplicate_of;
+      if (it && trial.attempt.outcome == OutcomeKind::kVerified) order.push_back(trial.attempt.ordinal);
     }
   }
-  return Ok();
+  for (const int64_t earlier : verified_) {
+    const bool refused = trials_[static_cast<size_t>(earlier - 1)].attempt.outcome == OutcomeKind::kRejected;
+    if (!refused && std::find(order.begin(), order.end(), earlier) == order.end()) order.push_back(earlier);
+  }
+  verified_ = std::move(order);
+  return verified_.empty() ? Ok() : Reprove(*IncumbentTrial());
 }
 
-// Who of a round meets the gate's full checks: the fastest by estimate that could still win.
+// Who of a round may meet the gate's full checks: what could still win, fastest by estimate first.
 std::vector<Trial*> Loop::Hopeful(size_t first) {
   std::vector<Trial*> hopeful;
   for (size_t i = first; i < trials_.size(); ++i) {
     const Attempt& attempt = trials_[i].attempt;
     const bool stands = attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && !attempt.estimates.empty();
-    if (stands && attempt.notes.empty() && (!incumbent_ || attempt.estimates[0].ratio >= options_.promote_above)) hopeful.push_back(&trials_[i]);
+    if (stands && attempt.notes.empty() && (verified_.empty() || attempt.estimates[0].ratio >= options_.promote_above)) hopeful.push_back(&trials_[i]);
   }
   // With an incumbent all ratios share its denominator, without one the seconds decide.
   std::sort(hopeful.begin(), hopeful.end(), [&](const Trial* a, const Trial* b) {
-    return incumbent_ ? a->attempt.estimates[0].ratio > b->attempt.estimates[0].ratio
-                      : a->attempt.estimates[0].seconds < b->attempt.estimates[0].seconds;
+    return verified_.empty() ? a->attempt.estimates[0].seconds < b->attempt.estimates[0].seconds
+                             : a->attempt.estimates[0].ratio > b->attempt.estimates[0].ratio;
   });
-  if (hopeful.size() > static_cast<size_t>(options_.promoted_per_round)) hopeful.resize(static_cast<size_t>(options_.promoted_per_round));
   return hopeful;
 }
 
@@ -232,18 +235,20 @@ Status Loop::PromoteRound(int round, size_t first) {
     return TakeOverRanking(known->second);
   }
   const std::vector<Trial*> hopeful = Hopeful(first);
+  // Only a round that an earlier process left half done has anything to prove again.
   for (Trial* trial : hopeful) ASSAY_TRY_STATUS(Reprove(*trial));
   const Trial* best = IncumbentTrial();
   double seconds = 0;
   ASSAY_TRY(const Ranking ranking, RunStage(tools_, campaign_, "promote", std::to_string(hopeful.size()) + " candidates", seconds, [&] {
-              return hopeful.empty() ? Result<Ranking>(Ranking{}) : Promote(contract_, campaign_, hopeful, best != nullptr ? &*best->verified : nullptr, tools_);
+              return hopeful.empty() ? Result<Ranking>(Ranking{}) : Promote(contract_, campaign_, hopeful, options_.promoted_per_round, best != nullptr ? &*best->verified : nullptr, tools_);
             }));
   campaign_.seconds_by_stage["promote"] += seconds;
   std::vector<const Attempt*> revised;
   for (size_t i = first; i < trials_.size(); ++i) {
     Attempt& attempt = trials_[i].attempt;
-    const bool met_gate = std::find(hopeful.begin(), hopeful.end(), &trials_[i]) != hopeful.end();
-    const bool left_behind = !met_gate && attempt.trust == Trust::kScreened && attempt.outcome == OutcomeKind::kUndecided && attempt.notes.empty();
+    const bool hoped = std::find(hopeful.begin(), hopeful.end(), &trials_[i]) != hopeful.end();
+    const bool met_gate = hoped && (attempt.outcome == OutcomeKind::kRejected || attempt.trust == Trust::kVerified);
+    const bool left_behind = attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && attempt.notes.empty();
     if (left_behind) attempt.notes.push_back(Note::kDropped);
     if (met_gate || left_behind) revised.push_back(&attempt);
     campaign_.attempts[static_cast<size_t>(attempt.ordinal - 1)] = attempt;
@@ -277,17 +282,17 @@ void Loop::Decided(const Trial& trial, const DecisionReport& report) {
 }
 
 Status Loop::CrownTheBest() {
-  for (int exams = 0; incumbent_ && exams < options_.most_exams; ++exams) {
+  for (int exams = 0; !verified_.empty() && exams < options_.most_exams; ++exams) {
     Trial& trial = *IncumbentTrial();
     std::optional<DecisionReport> report;
-    const Attempt* known = NextRecorded(*incumbent_);
+    const Attempt* known = NextRecorded(trial.attempt.ordinal);
     if (known != nullptr) {
       Replace(trial, *known);
       report = known->outcome == OutcomeKind::kRejected ? std::nullopt : recorded_.decision;
     } else {
       ASSAY_TRY_STATUS(Reprove(trial));
       double seconds = 0;
-      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(*incumbent_), seconds,
+      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(trial.attempt.ordinal), seconds,
                                  [&] { return Crown(contract_, campaign_, trial, references_, tools_); }));
       campaign_.seconds_by_stage["crown"] += seconds;
       Replace(trial, Attempt(trial.attempt));
@@ -296,12 +301,7 @@ Status Loop::CrownTheBest() {
     }
     tools_.progress.Finished(campaign_, trial.attempt);
     if (report) return Decided(trial, *report), Ok();
-    // Refused in the exam: the incumbent before it is next.
-    incumbent_.reset();
-    while (!runners_up_.empty() && !incumbent_) {
-      if (trials_[static_cast<size_t>(runners_up_.back() - 1)].attempt.outcome == OutcomeKind::kVerified) incumbent_ = runners_up_.back();
-      runners_up_.pop_back();
-    }
+    verified_.erase(verified_.begin());  // refused in the exam: the next of the ranking is next
   }
   return Ok();
 }

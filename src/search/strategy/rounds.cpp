@@ -30,6 +30,11 @@ Result<std::vector<Proposal>> RoundProposer::Propose(const Standing& standing, i
       const std::optional<Slot> slot = Fill(standing, index, stream);
       added = slot && add(*slot);
     }
+    // A neighbourhood that is used up (a small space, a long campaign) leaves the rest of the space.
+    for (int attempt = 0; attempt < kTries && !added; ++attempt) {
+      const std::optional<Point> point = space_.Random(stream);
+      added = point && add({*point, {}, "explorer"});
+    }
     if (!added) break;
   }
   return proposals;
