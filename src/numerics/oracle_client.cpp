@@ -59,7 +59,7 @@ Result<uint64_t> ExtentOf(const OracleTensor& tensor) {
 
 Status CheckTensor(const OracleTensor& tensor, uint64_t inputs_bytes) {
   ASSAY_TRY(const uint64_t extent, ExtentOf(tensor));
-  if (!tensor.present || tensor.role == Role::kOut) return Ok();
+  if (!tensor.present || tensor.role == OracleRole::kOut) return Ok();
   if (tensor.data % 8 != 0) return BadQuery("tensor " + tensor.name + ": data is not aligned to 8 bytes");
   if (tensor.data > inputs_bytes || extent > inputs_bytes - tensor.data) {
     return BadQuery("tensor " + tensor.name + ": data lies outside the inputs");
@@ -197,7 +197,7 @@ bool IsBound(double bound) { return bound >= 0.0; }  // false for NaN
 Status CheckRecord(const OracleQuery& query, const std::vector<int64_t>& last, const wire::Record& record) {
   if (record.tensor >= query.tensors.size()) return BadResponse("a record names no tensor");
   const OracleTensor& tensor = query.tensors[record.tensor];
-  if (!tensor.present || (tensor.role != Role::kOut && tensor.role != Role::kInOut)) {
+  if (!tensor.present || (tensor.role != OracleRole::kOut && tensor.role != OracleRole::kInOut)) {
     return BadResponse("a record names tensor " + tensor.name + ", which is no output of this call");
   }
   if (record.element < 0 || record.element > last[record.tensor]) return BadResponse("a record lies outside tensor " + tensor.name);

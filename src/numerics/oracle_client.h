@@ -36,7 +36,7 @@ struct OracleScalar {
 struct OracleTensor {
   std::string name;
   Dtype dtype = Dtype::kF32;
-  Role role = Role::kIn;
+  OracleRole role = OracleRole::kIn;
   bool present = true;
   std::vector<int64_t> shape;
   std::vector<int64_t> stride;   // elements

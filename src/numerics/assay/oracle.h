@@ -63,13 +63,13 @@ ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byt
   view.name = NameAt(request, base, wire.name);
   if (wire.dtype >= kDtypeCount || wire.role > 3 || wire.rank > wire::kMaxRank) Refuse("a tensor of unknown kind");
   view.dtype = static_cast<Dtype>(wire.dtype);
-  view.role = static_cast<Role>(wire.role);
+  view.role = static_cast<OracleRole>(wire.role);
   view.present = wire.present != 0;
   view.rank = static_cast<int>(wire.rank);
   std::copy_n(wire.shape, wire::kMaxRank, view.shape);
   std::copy_n(wire.stride, wire::kMaxRank, view.stride);
   const uint64_t bytes = Extent(view);
-  if (!view.present || view.role == Role::kOut) return view;
+  if (!view.present || view.role == OracleRole::kOut) return view;
   if (wire.data % 8 != 0 || wire.data > request.inputs_bytes || bytes > request.inputs_bytes - wire.data) {
     Refuse("a tensor lies outside the inputs");
   }

@@ -79,7 +79,7 @@ struct Scalar {
 struct Tensor {
   Name name;
   uint32_t dtype;
-  uint32_t role;                 // Role
+  uint32_t role;                 // OracleRole
   uint32_t rank;
   uint32_t present;
   int64_t shape[kMaxRank];

@@ -17,7 +17,7 @@ namespace assay {
 
 inline constexpr int kMaxRank = 8;
 
-enum class Role : uint8_t { kIn, kOut, kInOut, kGiven };
+enum class OracleRole : uint8_t { kIn, kOut, kInOut, kGiven };
 
 // Ends one oracle run with a text for the author of the reference.
 struct ReferenceFailure {
@@ -32,7 +32,7 @@ struct ReferenceFailure {
 struct TensorView {
   std::string_view name;
   Dtype dtype = Dtype::kF32;
-  Role role = Role::kIn;
+  OracleRole role = OracleRole::kIn;
   bool present = false;               // optional tensors may be absent
   int rank = 0;
   int64_t shape[kMaxRank] = {};
@@ -217,7 +217,7 @@ struct Target {
 [[gnu::noinline]] inline Target FindOutput(const Context& context, std::string_view name, const int64_t* index, size_t given) {
   const int id = FindTensor(context, name);
   const TensorView& tensor = Present(context, id);
-  if (tensor.role == Role::kIn || tensor.role == Role::kGiven) FailTensor(name, " is no output; the reference may not write it");
+  if (tensor.role == OracleRole::kIn || tensor.role == OracleRole::kGiven) FailTensor(name, " is no output; the reference may not write it");
   return {id, ElementOffset(tensor, index, given)};
 }
 

@@ -25,7 +25,7 @@ class ReferenceRun {
   }
 
   // Dense tensors; values are rounded to the type.
-  int In(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const std::vector<double>& values, Role role = Role::kIn) {
+  int In(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const std::vector<double>& values, OracleRole role = OracleRole::kIn) {
     OracleTensor tensor = Dense(name, dtype, role, std::move(shape));
     tensor.data = inputs_.size();
     inputs_.resize(inputs_.size() + (static_cast<size_t>(StorageBytes(dtype, static_cast<int64_t>(values.size()))) + 63) / 64 * 64);
@@ -34,7 +34,7 @@ class ReferenceRun {
     return static_cast<int>(query.tensors.size()) - 1;
   }
   int Out(const std::string& name, Dtype dtype, std::vector<int64_t> shape) {
-    query.tensors.push_back(Dense(name, dtype, Role::kOut, std::move(shape)));
+    query.tensors.push_back(Dense(name, dtype, OracleRole::kOut, std::move(shape)));
     return static_cast<int>(query.tensors.size()) - 1;
   }
 
@@ -52,7 +52,7 @@ class ReferenceRun {
   }
 
  private:
-  static OracleTensor Dense(const std::string& name, Dtype dtype, Role role, std::vector<int64_t> shape) {
+  static OracleTensor Dense(const std::string& name, Dtype dtype, OracleRole role, std::vector<int64_t> shape) {
     OracleTensor tensor;
     tensor.name = name;
     tensor.dtype = dtype;
