@@ -32,10 +32,11 @@ struct Walls {
   std::string Summary() const;
 };
 
-// Raises every wall around a small program that then tries to climb over it; true means "tried".
-Result<Walls> ProbeWalls();
-
 // For tests and for `assay doctor`: pretends that the kernel refuses namespaces.
 enum class WallMode { kAll, kWithoutNamespaces };
+
+// Raises every wall around a small program that then tries to climb over it, and starts a runner; a
+// wall stands when its step succeeded and the attempt failed.
+Result<Walls> ProbeWalls(WallMode mode = WallMode::kAll);
 
 }  // namespace assay

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "sandbox/jail/steps.h"
+#include "sandbox/launcher/probe.h"
 
 namespace assay::jail {
 namespace {
@@ -57,7 +58,8 @@ bool ReadPlan(Context& context) {
 }  // namespace
 }  // namespace assay::jail
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--probe") == 0) return assay::jail::Probe();
   // Dies with the supervisor's thread, which waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   assay::jail::Context context;

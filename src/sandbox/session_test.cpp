@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/session.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+
+#include "sandbox/test_support.h"
+
+namespace assay {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::CompileShared;
+
+// A session or a failed test.
+std::optional<Session> StartOrFail(const SessionSpec& spec) {
+  auto started = Session::Start(spec);
+  if (!started.ok()) {
+    ADD_FAILURE() << started.error().message;
+    return std::nullopt;
+  }
+  if (const auto* failed = std::get_if<LoadFailed>(&started.value())) {
+    ADD_FAILURE() << failed->text;
+    return std::nullopt;
+  }
+  if (const auto* ended = std::get_if<Ended>(&started.value())) {
+    ADD_FAILURE() << ended->evidence;
+    return std::nullopt;
+  }
+  return std::get<Session>(std::move(started).value());
+}
+
+Completed RunOrFail(Session& session, const std::vector<Call>& calls, WaitMode mode = WaitMode::kSleep) {
+  const auto outcome = session.Run(calls, 10s, mode);
+  if (!outcome.ok()) {
+    ADD_FAILURE() << outcome.error().message;
+    return {};
+  }
+  if (const auto* ended = std::get_if<Ended>(&outcome.value())) ADD_FAILURE() << ended->evidence;
+  if (const auto* hung = std::get_if<Hung>(&outcome.value())) ADD_FAILURE() << hung->evidence;
+  const auto* completed = std::get_if<Completed>(&outcome.value());
+  return completed == nullptr ? Completed{} : *completed;
+}
+
+SessionSpec SpecOf(const std::filesystem::path& artifact, std::vector<std::string> symbols, std::vector<BufferSpec> buffers) {
+  SessionSpec spec;
+  spec.artifact = artifact;
+  spec.symbols = std::move(symbols);
+  spec.buffers = std::move(buffers);
+  return spec;
+}
+
+template <typename T>
+T At(std::span<const std::byte> bytes, size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+TEST(Session, CallsByTheSystemVConvention) {
+  testing::Workshop();
+  const auto object = CompileShared(R"(
+    void ten_integers(double* out, long a, long b, long c, long d, long e, long f, long g, long h, long i) {
+      long v[] = {a, b, c, d, e, f, g, h, i};
+      for (int k = 0; k < 9; k++) out[k] = v[k];
+    }
+    void ten_floats(double* out, float a, float b, float c, float d, float e, float f, float g, float h, float i, float j) {
+      float v[] = {a, b, c, d, e, f, g, h, i, j};
+      for (int k = 0; k < 10; k++) out[k] = v[k];
+    }
+    void mixed(double* out, double a, int b, float c, long d, double e, short f, float g, long h, double i, long j, float k,
+               double l, double m, unsigned char n, float o, double p) {
+      double v[] = {a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p};
+      for (int q = 0; q < 16; q++) out[q] = v[q];
+    }
+    long answer(void) { return -42; })");
+  auto session = StartOrFail(SpecOf(object, {"ten_integers", "ten_floats", "mixed", "answer"}, {{"out", 16 * 8, Access::kOutput, 64, 3}}));
+  ASSERT_TRUE(session);
+  const auto integer = [](int64_t value) { return CallArgument(IntegerArgument{static_cast<uint64_t>(value)}); };
+  const auto single = [](float value) { return CallArgument(FloatArgument{value}); };
+  const auto real = [](double value) { return CallArgument(DoubleArgument{value}); };
+  Call integers{0, {PointerArgument{0, 0}}};
+  for (int i = 0; i < 9; ++i) integers.arguments.push_back(integer(-i - 1));
+  Call floats{1, {PointerArgument{0, 1}}};
+  for (int i = 0; i < 10; ++i) floats.arguments.push_back(single(static_cast<float>(i) + 0.5F));
+  const Call mixed{2, {PointerArgument{0, 2}, real(0), integer(1), single(2), integer(3), real(4), integer(5), single(6), integer(7), real(8),
+                       integer(9), single(10), real(11), real(12), integer(13), single(14), real(15)}};
+  const Completed completed = RunOrFail(*session, {integers, floats, mixed, Call{3, {}}});
+  for (size_t i = 0; i < 9; ++i) EXPECT_EQ(At<double>(session->Output(0, 0), i), -static_cast<double>(i) - 1);
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(At<double>(session->Output(0, 1), i), static_cast<double>(i) + 0.5);
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(At<double>(session->Output(0, 2), i), static_cast<double>(i));
+  ASSERT_EQ(completed.integer_results.size(), 4U);
+  EXPECT_EQ(static_cast<int64_t>(completed.integer_results[3]), -42);
+  EXPECT_TRUE(completed.state.clean());
+}
+
+TEST(Session, RenewsInputsAndKeepsSlotsApart) {
+  const auto object = CompileShared(R"(
+    void twice(const float* in, float* out, long n) {
+      #pragma omp parallel for
+      for (long i = 0; i < n; i++) out[i] = 2 * in[i];
+    })");
+  SessionSpec spec = SpecOf(object, {"twice"}, {{"in", 400, Access::kInput, 64, 2}, {"out", 400, Access::kOutput, 64, 3}});
+  spec.threads = 2;
+  auto session = StartOrFail(spec);
+  ASSERT_TRUE(session);
+  for (int round = 1; round <= 3; ++round) {
+    for (int slot = 0; slot < 2; ++slot) {
+      for (size_t i = 0; i < 100; ++i) {
+        const float value = static_cast<float>(round * 1000 + slot * 100) + static_cast<float>(i);
+        std::memcpy(session->Input(0, slot).data() + i * 4, &value, 4);
+      }
+    }
+    for (int slot = 0; slot < 3; ++slot) session->Poison(1, slot, PoisonPattern(static_cast<uint64_t>(round * 10 + slot)));
+    std::vector<Call> calls;
+    for (int slot = 0; slot < 2; ++slot) calls.push_back({0, {PointerArgument{0, slot}, PointerArgument{1, slot}, IntegerArgument{99}}});
+    const Completed completed = RunOrFail(*session, calls, round == 3 ? WaitMode::kSpin : WaitMode::kSleep);
+    EXPECT_GT(completed.timing.wall_ns, 0);
+    EXPECT_GT(completed.timing.cpu_ns, 0);
+    EXPECT_EQ(completed.threads_seen, 2);
+    for (int slot = 0; slot < 2; ++slot) {
+      EXPECT_EQ(At<float>(session->Output(1, slot), 98), 2 * (static_cast<float>(round * 1000 + slot * 100) + 98));
+      EXPECT_TRUE(session->StillPoison(1, slot, 396, 4)) << "the element that was not asked for";
+      EXPECT_FALSE(session->StillPoison(1, slot, 392, 4));
+      EXPECT_FALSE(session->CheckGuards(1, slot));
+      EXPECT_FALSE(session->CheckGuards(0, slot));
+    }
+    EXPECT_TRUE(session->StillPoison(1, 2, 0, 400)) << "the decoy";
+    EXPECT_TRUE(session->stopped());
+  }
+}
+
+TEST(Session, PlacesPayloadsAsTheDrawSays) {
+  const auto object = CompileShared("void nothing(void) {}");
+  SessionSpec spec = SpecOf(object, {"nothing"}, {{"a", 100, Access::kInput}, {"b", 4096, Access::kOutput, 4, 2, 3}, {"c", 0, Access::kScratch}, {"d", 5, Access::kInOut, 1}});
+  int at_end = 0;
+  for (uint64_t draw = 0; draw < 8; ++draw) {
+    spec.placement_draw = draw;
+    auto session = StartOrFail(spec);
+    auto again = StartOrFail(spec);
+    ASSERT_TRUE(session && again);
+    for (int buffer = 0; buffer < 4; ++buffer) EXPECT_EQ(session->Address(buffer, 0), again->Address(buffer, 0)) << "one draw, one placement";
+    EXPECT_EQ(session->Address(0, 0) % 64, 0U);
+    EXPECT_EQ(session->Address(1, 1) % 4, 0U);
+    const uint64_t start = session->Address(3, 0) % 4096;
+    EXPECT_TRUE(start == 0 || start == 4091) << "with alignment 1 one end touches the guard";
+    at_end += start == 0 ? 0 : 1;
+    EXPECT_FALSE(session->CheckGuards(0, 0));
+  }
+  EXPECT_GT(at_end, 0);
+  EXPECT_LT(at_end, 8);
+}
+
+TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
+  const auto good = CompileShared("void entry(void) {}");
+  const auto needs = CompileShared("void nowhere_to_be_found(void); void entry(void) { nowhere_to_be_found(); }");
+  const auto constructor = CompileShared("#include <stdlib.h>\n__attribute__((constructor)) void early(void) { _exit(0); } void entry(void) {}");
+  const auto forever = CompileShared("__attribute__((constructor)) void early(void) { for (;;) __asm__(\"\"); } void entry(void) {}");
+  std::ofstream(testing::Workshop() / "noise.so") << "this is no shared object";
+  struct Case {
+    const char* name;
+    std::filesystem::path artifact;
+    const char* symbol;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"loads", good, "entry", "session"},
+      {"no such symbol", good, "entri", "symbol"},
+      {"a symbol that nobody has", needs, "entry", "open"},
+      {"not a shared object", testing::Workshop() / "noise.so", "entry", "open"},
+      {"ends in its constructor", constructor, "entry", "exited with code 0"},
+      {"never leaves its constructor", forever, "entry", "not finished within 300 ms"},
+      {"no such file", testing::Workshop() / "absent.so", "entry", "error"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    SessionSpec spec = SpecOf(c.artifact, {c.symbol}, {});
+    if (c.artifact == forever) spec.limits.wall = 300ms;
+    const auto started = Session::Start(spec);
+    std::string found = "error";
+    if (started.ok() && std::holds_alternative<Session>(started.value())) found = "session";
+    if (started.ok() && std::holds_alternative<Ended>(started.value())) found = Describe(std::get<Ended>(started.value()).outcome);
+    if (started.ok() && std::holds_alternative<LoadFailed>(started.value())) {
+      const auto& failed = std::get<LoadFailed>(started.value());
+      found = failed.stage == LoadStage::kOpen ? "open" : "symbol";
+      EXPECT_FALSE(failed.text.empty());
+    }
+    EXPECT_EQ(found, c.expected);
+  }
+}
+
+TEST(Session, NullUnitsAndSeveralSessionsAtOnce) {
+  const auto object = CompileShared("void entry(long* out) { *out += 1; }");
+  std::vector<Session> sessions;
+  for (int i = 0; i < 6; ++i) {
+    auto session = StartOrFail(SpecOf(object, {"entry"}, {{"out", 8, Access::kInOut}}));
+    ASSERT_TRUE(session);
+    std::memset(session->Input(0, 0).data(), 0, 8);
+    sessions.push_back(std::move(*session));
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (Session& session : sessions) {
+      RunOrFail(session, {{0, {PointerArgument{0, 0}}}});
+      EXPECT_FALSE(session.CheckAlive());
+    }
+  }
+  for (Session& session : sessions) EXPECT_EQ(At<int64_t>(session.Output(0, 0), 0), 5);
+  const auto null_unit = NullUnit(sessions[0], 5);
+  ASSERT_TRUE(null_unit.ok());
+  EXPECT_GT(null_unit.value(), 0);
+  const auto refused = sessions[0].Run(std::vector<Call>{{0, {PointerArgument{0, 1}}}}, 1s, WaitMode::kSleep);
+  EXPECT_FALSE(refused.ok()) << "a slot that does not exist is our own mistake";
+}
+
+TEST(PoisonPattern, IsANumberInNoFloatFormat) {
+  for (uint64_t draw = 0; draw < 1000; ++draw) {
+    const uint64_t pattern = PoisonPattern(draw * 0x9e3779b97f4a7c15);
+    EXPECT_NE(std::bit_cast<double>(pattern), std::bit_cast<double>(pattern));
+    for (int word = 0; word < 4; ++word) {
+      const uint32_t bits = pattern >> (16 * word) & 0xffff;
+      EXPECT_EQ(bits & 0x7f80, 0x7f80U) << "bf16";
+      EXPECT_NE(bits & 0x7f, 0U);
+      EXPECT_EQ(bits & 0x7c00, 0x7c00U) << "f16";
+      EXPECT_EQ(bits >> 8 & 0x7f, 0x7fU) << "e4m3";
+    }
+  }
+  EXPECT_NE(PoisonPattern(1), PoisonPattern(2));
+}
+
+}  // namespace
+}  // namespace assay
