@@ -19,6 +19,8 @@ class TerminalProgress : public Progress {
   void Finished(const Campaign& campaign, const Attempt& attempt) override;
   // A remark from a service while a stage runs ("decision: 10 groups, ...").
   void Remark(const std::string& text);
+  // Takes the rewritten line away, so that what follows starts on a clean one.
+  void Close() { Clear(); }
 
  private:
   std::string StatusLine() const;
