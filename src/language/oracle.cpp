@@ -94,17 +94,28 @@ Result<fs::path> BuildOracle(const Contract& contract, const fs::path& cache_fol
   return stored.path;
 }
 
+// The block of inputs that an oracle sees, still in pieces: where each tensor's bytes go.
+struct Inputs {
+  struct Part {
+    uint64_t offset;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Part> parts;
+  uint64_t bytes = 0;
+};
+
 // One jailed process with room for a request, a response and the inputs; restarted when it needs more.
 class Worker {
  public:
   // `generation` counts Loads: inputs are copied once a call, and only into workers that are asked.
-  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, std::span<const std::byte> inputs, uint64_t generation, uint64_t outputs_per_slice) {
+  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, const Inputs& inputs, uint64_t generation, uint64_t outputs_per_slice) {
     uint64_t room = ResponseBytes(query, outputs_per_slice, 4);
     for (;;) {
-      ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.size(), room));
-      ASSAY_TRY_STATUS(Reserve(file, request.size(), room, inputs.size()));
+      ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.bytes, room));
+      ASSAY_TRY_STATUS(Reserve(file, request.size(), room, inputs.bytes));
       if (generation != generation_) {
-        if (!inputs.empty()) std::memcpy(session_->Input(kInputs, 0).data(), inputs.data(), inputs.size());
+        std::byte* const block = session_->Input(kInputs, 0).data();
+        for (const Inputs::Part& part : inputs.parts) std::memcpy(block + part.offset, part.bytes.data(), part.bytes.size());
         generation_ = generation;
       }
       std::memcpy(session_->Input(kRequest, 0).data(), request.data(), request.size());
@@ -154,23 +165,23 @@ class Worker {
   uint64_t generation_ = 0;
 };
 
-void Append(OracleAnswer& all, OracleAnswer&& part, uint64_t first_slice) {
-  const uint64_t offset = all.outputs.size();
-  for (size_t s = 0; s + 1 < part.slice_begin.size(); ++s) all.slice_begin.push_back(part.slice_begin[s] + offset);
-  all.outputs.insert(all.outputs.end(), part.outputs.begin(), part.outputs.end());
+void Append(OracleAnswer& joined, OracleAnswer&& part, uint64_t first_slice) {
+  const uint64_t offset = joined.outputs.size();
+  for (size_t s = 0; s + 1 < part.slice_begin.size(); ++s) joined.slice_begin.push_back(part.slice_begin[s] + offset);
+  joined.outputs.insert(joined.outputs.end(), part.outputs.begin(), part.outputs.end());
   for (OraclePublished& published : part.published) {
     published.slice += first_slice;
-    all.published.push_back(std::move(published));
+    joined.published.push_back(std::move(published));
   }
-  all.terms.insert(all.terms.end(), part.terms.begin(), part.terms.end());
+  joined.terms.insert(joined.terms.end(), part.terms.begin(), part.terms.end());
   const auto sum = [](std::vector<uint64_t>& to, const std::vector<uint64_t>& from) {
     to.resize(std::max(to.size(), from.size()));
     for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
   };
-  sum(all.counts, part.counts);
-  sum(all.touched_bytes, part.touched_bytes);
-  all.ambiguous_comparisons += part.ambiguous_comparisons;
-  all.tape_nodes += part.tape_nodes;
+  sum(joined.counts, part.counts);
+  sum(joined.touched_bytes, part.touched_bytes);
+  joined.ambiguous_comparisons += part.ambiguous_comparisons;
+  joined.tape_nodes += part.tape_nodes;
 }
 
 }  // namespace
@@ -186,7 +197,7 @@ struct Oracle::State {
   std::vector<OracleAxis> axes;
   std::vector<OracleScalar> scalars;
   std::vector<OracleTensor> tensors;
-  std::vector<std::byte> inputs;
+  Inputs inputs;
   uint64_t outputs_per_slice = 0;
 };
 
@@ -228,11 +239,11 @@ Status Oracle::Load(const OracleCall& call) {
     if (wire.present && tensor.role != Role::kOut) bytes = RoundUp(bytes + static_cast<uint64_t>(layout.byte_span), 64);
     state.tensors.push_back(std::move(wire));
   }
-  state.inputs.resize(bytes);
+  state.inputs = {{}, bytes};
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
     if (contract.tensors[t].role == Role::kOut || !state.tensors[t].present || call.tensors[t].empty()) continue;
     ASSAY_CHECK(state.tensors[t].data + call.tensors[t].size() <= bytes);
-    std::memcpy(state.inputs.data() + state.tensors[t].data, call.tensors[t].data(), call.tensors[t].size());
+    state.inputs.parts.push_back({state.tensors[t].data, call.tensors[t]});
   }
   const int64_t slices = std::max<int64_t>(1, SliceCount(contract, *call.shape));
   state.outputs_per_slice = outputs / static_cast<uint64_t>(slices) + 1;
@@ -265,13 +276,13 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
   for (size_t part = 1; part < parts; ++part) threads.emplace_back(ask, part);
   ask(0);
   for (std::thread& thread : threads) thread.join();
-  OracleAnswer all;
+  OracleAnswer joined;
   for (size_t part = 0; part < parts; ++part) {
     if (!answers[part]->ok()) return Annotate(answers[part]->error(), "oracle of " + state.contract.name);
-    Append(all, std::move(*answers[part]).value(), first_of(part));
+    Append(joined, std::move(*answers[part]).value(), first_of(part));
   }
-  all.slice_begin.push_back(all.outputs.size());
-  return all;
+  joined.slice_begin.push_back(joined.outputs.size());
+  return joined;
 }
 
 Result<fs::path> ReferenceHeaders() {

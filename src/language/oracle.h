@@ -34,7 +34,8 @@ class Oracle {
   static Result<std::unique_ptr<Oracle>> Start(const Contract& contract, const std::filesystem::path& cache, int processes = 1);
   ~Oracle();
 
-  // Copies the call's numbers and inputs; Evaluate speaks of this call until the next Load.
+  // Evaluate speaks of this call until the next Load.  The tensors' bytes must stay there and as they
+  // are until then: they are copied into an oracle's process when it is first asked, once.
   Status Load(const OracleCall& call);
 
   // `how` says the arithmetic and its settings; axes, scalars, tensors and slices are filled in here.
