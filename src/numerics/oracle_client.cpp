@@ -197,7 +197,7 @@ bool IsBound(double bound) { return bound >= 0.0; }  // false for NaN
 Status CheckRecord(const OracleQuery& query, const std::vector<int64_t>& last, const wire::Record& record) {
   if (record.tensor >= query.tensors.size()) return BadResponse("a record names no tensor");
   const OracleTensor& tensor = query.tensors[record.tensor];
-  if (!tensor.present || (tensor.role != OracleRole::kOut && tensor.role != OracleRole::kInOut)) {
+  if (!tensor.present || tensor.role == OracleRole::kIn) {
     return BadResponse("a record names tensor " + tensor.name + ", which is no output of this call");
   }
   if (record.element < 0 || record.element > last[record.tensor]) return BadResponse("a record lies outside tensor " + tensor.name);

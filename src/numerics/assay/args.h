@@ -79,6 +79,10 @@ class OutputElement {
     if (environment.ambiguous) answer.flags |= kAnswerAmbiguous;
     sink_->Write(tensor_, element_, answer);
   }
+  void operator=(const Choice& choice) const {
+    const bool ambiguous = choice.ambiguous || environment.ambiguous;
+    sink_->Write(tensor_, element_, {static_cast<double>(choice.index), 0.0, ambiguous ? kAnswerAmbiguous : 0U});
+  }
 
  private:
   Sink* sink_;

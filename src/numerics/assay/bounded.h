@@ -180,7 +180,7 @@ struct Ops<Bounded> {
   }
 
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     int64_t best = 0;
     Bounded top(-kNoBound, 0.0, true);
     for (int64_t i = 0; i < n; ++i) {
@@ -194,11 +194,10 @@ struct Ops<Bounded> {
       const Bounded x = term(i);
       // Equal keys without error are a tie that the lowest index settles, not an ambiguity.
       if (i != best && x.error + top.error > 0.0 && !(top.value - x.value > x.error + top.error)) {
-        TakeAmbiguousBranch();
-        break;
+        return {best, true};
       }
     }
-    return best;
+    return {best, false};
   }
 
   // The first-order effect of the mean's error on the variance is zero, since deviations sum to

@@ -109,7 +109,7 @@ struct Ops<Counted> {
     return best;
   }
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     int64_t best = 0;
     Counted top = term(0);
     for (int64_t i = 1; i < n; ++i) {
@@ -118,7 +118,7 @@ struct Ops<Counted> {
       top = x;
       best = i;
     }
-    return best;
+    return {best, false};
   }
   template <class Term>
   static void Centred(int64_t n, Term&& term, Counted& mean, Counted& variance) {

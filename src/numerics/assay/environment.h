@@ -137,6 +137,17 @@ struct Truth {
   Truth operator!() const { return {!value, ambiguous}; }
 };
 
+// The index of a largest element, which rounding may have chosen.  As a number it taints what follows,
+// like a branch; written to an output it marks that element alone.
+struct Choice {
+  int64_t index = 0;
+  bool ambiguous = false;
+  operator int64_t() const {  // NOLINT(google-explicit-constructor)
+    if (ambiguous) TakeAmbiguousBranch();
+    return index;
+  }
+};
+
 // The operators of every number type, in terms of six static functions of it.
 template <class X>
 struct Number {

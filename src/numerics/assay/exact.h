@@ -158,7 +158,7 @@ struct Ops<Exact> {
     return best;
   }
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     int64_t best = 0;
     double top = -std::numeric_limits<double>::infinity();
     bool exact = true;
@@ -170,8 +170,7 @@ struct Ops<Exact> {
         best = i;
       }
     }
-    if (!exact) TakeAmbiguousBranch();
-    return best;
+    return {best, !exact};
   }
 
   template <class Term>

@@ -238,7 +238,7 @@ struct Ops<Honest> {
   }
 
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     int64_t best = 0;
     double top = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < n; ++i) {
@@ -249,7 +249,7 @@ struct Ops<Honest> {
         best = i;
       }
     }
-    return best;
+    return {best, false};
   }
 
   // Two passes; the order in blocks stands for Welford's single one.

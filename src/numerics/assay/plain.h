@@ -61,7 +61,7 @@ struct Ops<Real> {
   }
 
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     int64_t best = 0;
     Real top = -std::numeric_limits<Real>::infinity();
     for (int64_t i = 0; i < n; ++i) {
@@ -71,7 +71,7 @@ struct Ops<Real> {
         best = i;
       }
     }
-    return best;
+    return {best, false};
   }
 
   template <class Term>

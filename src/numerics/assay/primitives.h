@@ -107,11 +107,11 @@ auto Max(const S& s) {
 // Of equal elements the first.
 template <class Term>
   requires std::invocable<const Term&, int64_t>
-int64_t ArgMax(int64_t n, const Term& term) {
+Choice ArgMax(int64_t n, const Term& term) {
   return Ops<internal::TermOf<Term>>::ArgMax(internal::CheckedCount(n, "ArgMax", false), term);
 }
 template <internal::Sequence S>
-int64_t ArgMax(const S& s) {
+Choice ArgMax(const S& s) {
   return ArgMax(internal::SizeOf(s), internal::Term(s));
 }
 

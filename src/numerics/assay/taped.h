@@ -237,7 +237,7 @@ struct Ops<Taped> {
     return best;
   }
   template <class Term>
-  static int64_t ArgMax(int64_t n, Term&& term) {
+  static Choice ArgMax(int64_t n, Term&& term) {
     return Ops<Bounded>::ArgMax(n, [&](int64_t i) { return term(i).forward; });
   }
 

@@ -17,6 +17,7 @@ namespace assay {
 
 inline constexpr int kMaxRank = 8;
 
+// kGiven: an output of which the reference also sees what the candidate returned, by a.given().
 enum class OracleRole : uint8_t { kIn, kOut, kInOut, kGiven };
 
 // Ends one oracle run with a text for the author of the reference.
@@ -217,7 +218,7 @@ struct Target {
 [[gnu::noinline]] inline Target FindOutput(const Context& context, std::string_view name, const int64_t* index, size_t given) {
   const int id = FindTensor(context, name);
   const TensorView& tensor = Present(context, id);
-  if (tensor.role == OracleRole::kIn || tensor.role == OracleRole::kGiven) FailTensor(name, " is no output; the reference may not write it");
+  if (tensor.role == OracleRole::kIn) FailTensor(name, " is no output; the reference may not write it");
   return {id, ElementOffset(tensor, index, given)};
 }
 
