@@ -37,6 +37,7 @@ constexpr uint32_t kUnknown[] = {SYS_clone3, SYS_mremap, SYS_statx, SYS_membarri
 
 // What loading takes and trusted libraries may go on doing.
 constexpr uint32_t kFiles[] = {SYS_openat, SYS_open, SYS_access, SYS_readlink};
+constexpr uint32_t kSecondFilter[] = {SYS_seccomp};
 constexpr uint32_t kTrusted[] = {SYS_rt_sigaction, SYS_madvise, SYS_mprotect, SYS_mmap,  SYS_getdents64, SYS_fcntl,
                                  SYS_mbind,        SYS_getcwd,  SYS_stat,     SYS_lstat, SYS_readlinkat, SYS_msync};
 
@@ -140,6 +141,7 @@ sock_fprog Write(Program& program, uint32_t refuse, ring::FilterMode mode, bool 
   program.All(kUnknown, SECCOMP_RET_ERRNO | ENOSYS);
   if (trusted) program.All(kTrusted, SECCOMP_RET_ALLOW);
   if (may_load || trusted) program.All(kFiles, SECCOMP_RET_ALLOW);
+  if (may_load) program.All(kSecondFilter, SECCOMP_RET_ALLOW);
   const uint32_t code = may_load ? SECCOMP_RET_ALLOW : refuse;
   const uint32_t none[] = {0};
   program.Only(SYS_mmap, 2, PROT_EXEC, none, code);

@@ -158,7 +158,7 @@ Result<jail::JailPlan> DescribeJail(const Session::State& state) {
   plan.cpus.assign(spec.cpus.begin(), spec.cpus.end());
   plan.address_space = spec.limits.address_space + ReservedBytes(state);
   plan.cpu_seconds = static_cast<uint64_t>(spec.limits.cpu.count());
-  plan.file_size = spec.limits.output;
+  plan.file_size = spec.limits.file_size;
   plan.descriptors = std::max<uint64_t>(spec.limits.descriptors, 256);
   plan.stack = spec.limits.stack;
   plan.threads = static_cast<uint32_t>(spec.threads);
@@ -172,7 +172,7 @@ void WriteStart(Session::State& state) {
   const Walls& walls = state.process->walls();
   start.threads = static_cast<uint32_t>(state.spec.threads);
   start.trusted = state.spec.trusted ? 1 : 0;
-  start.filter = ring::FilterMode::kNotify;
+  start.filter = state.spec.walls == WallMode::kWithoutNotification ? ring::FilterMode::kTrap : ring::FilterMode::kNotify;
   // Pid 1 and the team; without a judge one more, for a thread that is remade before it is gone.
   start.process_limit = walls.thread_budget && !state.spec.trusted ? start.threads + 1 : 0;
   start.stack_offset = state.spec.stack_offset / 16 * 16;

@@ -32,8 +32,9 @@ struct Walls {
   std::string Summary() const;
 };
 
-// For tests and for `assay doctor`: pretends that the kernel refuses namespaces.
-enum class WallMode { kAll, kWithoutNamespaces };
+// For tests and for `assay doctor`: pretends that the kernel refuses namespaces, or to hand refused
+// calls to pid 1.
+enum class WallMode { kAll, kWithoutNamespaces, kWithoutNotification };
 
 // Raises every wall around a small program that then tries to climb over it, and starts a runner; a
 // wall stands when its step succeeded and the attempt failed.
