@@ -33,6 +33,14 @@ Status CheckRequire(const Locator& where, const Contract& contract) {
   }
   const auto contradiction = FindContradiction(contract);
   if (!contradiction) return Ok();
+  // What is no condition at all, or cannot be computed, says so better than "holds for no sizes".
+  Shape at;
+  for (const Axis& axis : contract.axes) at.axes[axis.name] = contract.workloads[0].axes.at(axis.name);
+  const ShapeNames names(at);
+  for (const size_t i : contradiction->conditions) {
+    const Result<bool> holds = contract.require[i].EvaluateCondition(names.names());
+    if (!holds.ok()) return where.At({"require"}, holds.error().message);
+  }
   std::vector<std::string> quoted;
   for (const size_t i : contradiction->conditions) quoted.push_back("\"" + contract.require[i].text() + "\"");
   const std::string_view found = contradiction->complete ? "no legal shape exists" : "no legal shape was found";

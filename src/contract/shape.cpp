@@ -31,7 +31,9 @@ Status RaiseStrides(const Contract& contract, const std::map<std::string, int64_
     bool changed = false;
     for (const Tensor& tensor : contract.tensors) {
       if (tensor.stride.empty()) continue;
-      ASSAY_TRY(const std::vector<int64_t> extents, Extents(tensor, names));
+      const Result<std::vector<int64_t>> read = Extents(tensor, names);
+      if (!read.ok()) return Annotate(read.error(), tensor.name);
+      const std::vector<int64_t>& extents = read.value();
       int64_t dense = 1;
       for (size_t d = extents.size(); d-- > 0;) {
         int64_t stride = dense;
