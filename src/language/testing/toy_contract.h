@@ -4,6 +4,7 @@
 #include <string>
 
 #include "contract/contract.h"
+#include "contract/shape.h"
 
 namespace assay::testing {
 
