@@ -67,7 +67,7 @@ TEST_F(BuilderTest, RefusesWithReasonAndEvidence) {
       {"no entry", "#include <assay/contract.h>\n", Reason::kLoadFailed, "does not define extern \"C\" toy"},
       {"exports memcpy", ToyKernel("", "#include <stddef.h>\nextern \"C\" void* memcpy(void* a, const void*, size_t) { return a; }"), Reason::kPolicy, "exports memcpy"},
       {"constructor", ToyKernel("y = keep;", "static float* keep = new float[4];"), Reason::kPolicy, ".init_array"},
-      {"constructor by attribute", ToyKernel("", "__attribute__((constructor)) static void early() {}"), Reason::kPolicy, ".init_array"},
+      {"constructor by attribute", ToyKernel("", "static volatile int seen;\n__attribute__((constructor)) static void early() { seen = 1; }"), Reason::kPolicy, ".init_array"},
       {"thread-local", ToyKernel("++count;", "static thread_local int count;"), Reason::kPolicy, "thread-local"},
       {"ifunc", ToyKernel("helper();", "static void a() {}\nextern \"C\" { static void (*pick())() { return a; } }\nstatic void helper() __attribute__((ifunc(\"pick\")));"),
        Reason::kPolicy, "IRELATIVE"},
