@@ -136,7 +136,8 @@ TEST(DraftBaseline, Compiles) {
   const TemporaryFolder folder = TemporaryFolder::Create("assay-draft-").value();
   const CSignature signature = ReadSignature(kSource, "rms", "user.cpp").value();
   std::ofstream(folder.path() / "baseline.cpp") << "#include <cmath>\n" << DraftBaseline(kSource, signature);
-  std::ofstream(folder.path() / "reference.cpp") << WidenedReference(kSource, signature).value()
+  std::ofstream(folder.path() / "reference.h") << WidenedReference(kSource, signature).value();
+  std::ofstream(folder.path() / "reference.cpp") << "#include \"reference.h\"\n"
                                                  << "template void Reference<double>(const assay::Args<double>&, const assay::Slice&);\n"
                                                  << "template void Reference<assay::Bounded>(const assay::Args<assay::Bounded>&, const assay::Slice&);\n"
                                                  << "template void Reference<assay::Taped>(const assay::Args<assay::Taped>&, const assay::Slice&);\n"

@@ -191,7 +191,7 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"normal(0, 1)", "normal(0, Q)", "uses Q, which is not known here"},
       {"normal(0, 1)", "captured", "captured is reserved and not supported yet"},
       {"normal(0, 1)", "ladder(0, 1)", "needs 0 < a <= b"},
-      {"shape = [\"N\", 4]", "shape = [\"N\", -4]", "tensor.x: \"-4\" gives -4, a negative extent"},
+      {"shape = [\"N\", 4]", "shape = [\"N\", -4]", "workload.main.axes: is not a legal shape: x: \"-4\" gives -4, a negative extent"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"N/3\"]", "not a whole number; N = 16"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"2**62\"]", "x: the strides overflow 64 bits"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"2**40\"]", "x: larger than 1099511627776 bytes at N=16"},

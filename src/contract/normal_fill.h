@@ -8,8 +8,7 @@
 
 namespace assay {
 
-// Standard normal numbers at the speed of memory (16 MiB take about 4 ms of one core, half of it the
-// cipher): a unit
+// Standard normal numbers, fast: 16 MiB take about 4 ms of one core, half of it the cipher.  A unit
 // refills megabytes while a candidate waits.
 //
 // Each float comes from one 32-bit draw: a sign and a 31-bit tail probability p, then

@@ -118,7 +118,8 @@ Result<TensorLayout> LayoutOf(const Contract& contract, const Tensor& tensor, co
     overflow = overflow || __builtin_mul_overflow(stride, extent, &dense) || __builtin_mul_overflow(layout.element_count, extent, &layout.element_count) ||
                __builtin_mul_overflow(stride, std::max<int64_t>(extent - 1, 0), &reach) || __builtin_add_overflow(last, reach, &last);
   }
-  if (overflow || last >= kMaxTensorBytes) {
+  // The first test bounds the elements, so that the second cannot overflow.
+  if (overflow || last >= kMaxTensorBytes || static_cast<int64_t>(ByteSize(layout.dtype, static_cast<size_t>(last) + 1)) > kMaxTensorBytes) {
     return Refuse(fmt::format("{}: larger than {} bytes at {}; make the axes smaller", tensor.name, kMaxTensorBytes, Describe(contract, shape)));
   }
   if (layout.element_count > 0) {
