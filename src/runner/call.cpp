@@ -22,7 +22,8 @@ struct Frame {
   uint16_t x87_control;
 };
 static_assert(offsetof(Frame, integers) == 8 && offsetof(Frame, vectors) == 56 && offsetof(Frame, stack) == 120);
-static_assert(offsetof(Frame, result) == 136 && offsetof(Frame, saved_rsp) == 144 && offsetof(Frame, expected_rsp) == 152);
+static_assert(offsetof(Frame, result) == 136 && offsetof(Frame, saved_rsp) == 144 &&
+              offsetof(Frame, expected_rsp) == 152);
 static_assert(offsetof(Frame, flags) == 160 && offsetof(Frame, mxcsr) == 164 && offsetof(Frame, x87_control) == 168);
 
 // As the System V convention has them at a function's entry.

@@ -22,13 +22,45 @@ namespace {
 
 // Harmless with any arguments.  The most frequent first.
 constexpr uint32_t kAllowed[] = {
-    SYS_futex,         SYS_sched_yield,   SYS_munmap,        SYS_brk,          SYS_rt_sigprocmask, SYS_rt_sigreturn,
-    SYS_sigaltstack,   SYS_exit,          SYS_exit_group,    SYS_clock_gettime, SYS_clock_getres,  SYS_gettimeofday,
-    SYS_time,          SYS_nanosleep,     SYS_clock_nanosleep, SYS_restart_syscall, SYS_getpid,    SYS_gettid,
-    SYS_getuid,        SYS_geteuid,       SYS_getgid,        SYS_getegid,      SYS_set_robust_list, SYS_rseq,
-    SYS_set_tid_address, SYS_sched_getaffinity, SYS_getcpu,  SYS_getrandom,    SYS_sysinfo,        SYS_uname,
-    SYS_getrlimit,     SYS_getrusage,     SYS_times,         SYS_read,         SYS_pread64,        SYS_lseek,
-    SYS_close,         SYS_close_range,   SYS_fstat,
+    SYS_futex,
+    SYS_sched_yield,
+    SYS_munmap,
+    SYS_brk,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_sigaltstack,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_clock_gettime,
+    SYS_clock_getres,
+    SYS_gettimeofday,
+    SYS_time,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_restart_syscall,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_set_tid_address,
+    SYS_sched_getaffinity,
+    SYS_getcpu,
+    SYS_getrandom,
+    SYS_sysinfo,
+    SYS_uname,
+    SYS_getrlimit,
+    SYS_getrusage,
+    SYS_times,
+    SYS_read,
+    SYS_pread64,
+    SYS_lseek,
+    SYS_close,
+    SYS_close_range,
+    SYS_fstat,
 };
 
 // Callers have another way when the kernel is too old to know these: clone for clone3, whose flags a
@@ -42,11 +74,12 @@ constexpr uint32_t kTrusted[] = {SYS_rt_sigaction, SYS_madvise, SYS_mprotect, SY
                                  SYS_mbind,        SYS_getcwd,  SYS_stat,     SYS_lstat, SYS_readlinkat, SYS_msync};
 
 constexpr uint32_t kAdviceGuardInstall = 102, kAdviceGuardRemove = 103;  // the C library's own stack guards
-constexpr uint32_t kPermissionCalls[] = {0x1003, 0x1021, 0x1022, 0x1023, 0x1024};  // arch_prctl: get base, tile permissions
+constexpr uint32_t kPermissionCalls[] = {0x1003, 0x1021, 0x1022, 0x1023,
+                                         0x1024};  // arch_prctl: get base, tile permissions
 
 constexpr uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
-constexpr uint32_t kOtherFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-                                 CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT | CLONE_VFORK | CLONE_PIDFD;
+constexpr uint32_t kOtherFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                 CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT | CLONE_VFORK | CLONE_PIDFD;
 
 // Builds one program.  Blocks end in a verdict, so that their order does not matter.
 class Program {
@@ -122,7 +155,8 @@ class Program {
   }
   void Return(uint32_t verdict) { Add(BPF_RET | BPF_K, verdict); }
   void Load(int argument, uint32_t half = 0) {
-    Add(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args)) + static_cast<uint32_t>(argument) * 8 + half);
+    Add(BPF_LD | BPF_W | BPF_ABS,
+        static_cast<uint32_t>(offsetof(seccomp_data, args)) + static_cast<uint32_t>(argument) * 8 + half);
   }
   // Skips the block's instructions for every other call; the number stays loaded for the next block.
   void Begin(uint32_t number, size_t instructions) { Jump(BPF_JEQ, number, 0, static_cast<uint8_t>(instructions)); }
@@ -146,7 +180,8 @@ sock_fprog Write(Program& program, uint32_t refuse, ring::FilterMode mode, bool 
   const uint32_t none[] = {0};
   program.Only(SYS_mmap, 2, PROT_EXEC, none, code);
   program.Only(SYS_mprotect, 2, PROT_EXEC, none, code);
-  program.Only(SYS_newfstatat, 3, 0x1000, {0x1000}, may_load || trusted ? SECCOMP_RET_ALLOW : refuse);  // AT_EMPTY_PATH: a descriptor
+  program.Only(SYS_newfstatat, 3, 0x1000, {0x1000},
+               may_load || trusted ? SECCOMP_RET_ALLOW : refuse);  // AT_EMPTY_PATH: a descriptor
   program.Only(SYS_madvise, 2, ~0U, {MADV_DONTNEED, MADV_FREE, kAdviceGuardInstall, kAdviceGuardRemove}, refuse);
   program.Only(SYS_write, 0, ~0U, {1, 2}, refuse);
   program.Only(SYS_writev, 0, ~0U, {1, 2}, refuse);

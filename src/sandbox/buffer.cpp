@@ -38,7 +38,8 @@ size_t FirstDifference(std::span<const std::byte> slot, size_t begin, size_t end
   for (; at < end; ++at) {
     if (at % sizeof(pattern) == 0) {
       uint64_t word;
-      while (end - at >= sizeof(word) && (std::memcpy(&word, slot.data() + at, sizeof(word)), word == pattern)) at += sizeof(word);
+      while (end - at >= sizeof(word) && (std::memcpy(&word, slot.data() + at, sizeof(word)), word == pattern))
+        at += sizeof(word);
       if (at == end) break;
     }
     if (slot[at] != PatternAt(pattern, at)) return at;

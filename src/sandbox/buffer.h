@@ -28,7 +28,7 @@ class Buffer {
 
   const BufferSpec& spec() const { return spec_; }
   int fd() const { return fd_.get(); }
-  size_t slot_bytes() const { return slot_bytes_; }       // whole pages
+  size_t slot_bytes() const { return slot_bytes_; }  // whole pages
   size_t payload_offset() const { return payload_offset_; }
   bool writable_inside() const { return spec_.access != Access::kInput; }
 

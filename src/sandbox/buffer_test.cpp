@@ -19,8 +19,9 @@ TEST(Buffer, FindsTheFirstByteTouchedOutside) {
   for (const bool end_at_guard : {false, true}) {
     auto buffer = Buffer::Create({"b", 1003, Access::kOutput, 64, 2, 2}, end_at_guard);
     ASSERT_TRUE(buffer.ok());
-    const Case cases[] = {{"first byte inside", 0, false}, {"last byte inside", 1002, false},    {"one behind", 1003, true},
-                          {"one before", -1, true},        {"rest of the line", 1023, true}, {"far before", -64, true}};
+    const Case cases[] = {{"first byte inside", 0, false},  {"last byte inside", 1002, false},
+                          {"one behind", 1003, true},       {"one before", -1, true},
+                          {"rest of the line", 1023, true}, {"far before", -64, true}};
     for (const Case& c : cases) {
       SCOPED_TRACE(c.name);
       const int64_t at = static_cast<int64_t>(buffer.value().payload_offset()) + c.touched;

@@ -25,8 +25,12 @@ struct Word {
 constexpr Word kFamilies[] = {{AF_UNIX, "AF_UNIX"},       {AF_INET, "AF_INET"},     {AF_INET6, "AF_INET6"},
                               {AF_NETLINK, "AF_NETLINK"}, {AF_PACKET, "AF_PACKET"}, {AF_VSOCK, "AF_VSOCK"}};
 constexpr Word kSocketTypes[] = {{SOCK_STREAM, "SOCK_STREAM"}, {SOCK_DGRAM, "SOCK_DGRAM"}, {SOCK_RAW, "SOCK_RAW"}};
-constexpr Word kAdvice[] = {{MADV_REMOVE, "MADV_REMOVE"},     {MADV_HUGEPAGE, "MADV_HUGEPAGE"}, {MADV_WILLNEED, "MADV_WILLNEED"},
-                            {MADV_MERGEABLE, "MADV_MERGEABLE"}, {25, "MADV_COLLAPSE"},          {MADV_DONTFORK, "MADV_DONTFORK"}};
+constexpr Word kAdvice[] = {{MADV_REMOVE, "MADV_REMOVE"},
+                            {MADV_HUGEPAGE, "MADV_HUGEPAGE"},
+                            {MADV_WILLNEED, "MADV_WILLNEED"},
+                            {MADV_MERGEABLE, "MADV_MERGEABLE"},
+                            {25, "MADV_COLLAPSE"},
+                            {MADV_DONTFORK, "MADV_DONTFORK"}};
 constexpr Word kProtection[] = {{PROT_EXEC, "PROT_EXEC"},
                                 {PROT_READ | PROT_EXEC, "PROT_READ|PROT_EXEC"},
                                 {PROT_WRITE | PROT_EXEC, "PROT_WRITE|PROT_EXEC"},

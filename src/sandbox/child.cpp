@@ -90,13 +90,15 @@ Result<Outcome> Child::Wait(std::chrono::milliseconds limit) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (!pidfd.valid()) return SystemError("pidfd_open", errno);
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     if (left <= 0) {
       KillGroupAndReap();
       return Outcome(TimedOut{limit});
     }
     pollfd polls[2] = {{pidfd.get(), POLLIN, 0}, {pipe_.get(), POLLIN, 0}};
-    if (::poll(polls, 2, static_cast<int>(std::min<long long>(left, 3'600'000))) < 0 && errno != EINTR) return SystemError("poll", errno);
+    if (::poll(polls, 2, static_cast<int>(std::min<long long>(left, 3'600'000))) < 0 && errno != EINTR)
+      return SystemError("poll", errno);
     if (polls[1].revents != 0) Drain();
     if (polls[0].revents == 0) continue;
     const int status = KillGroupAndReap();

@@ -18,8 +18,8 @@ namespace assay {
 
 struct ChildOptions {
   std::optional<std::vector<std::string>> environment;  // "NAME=value"; absent: inherited
-  std::filesystem::path directory;                       // empty: inherited
-  bool capture = false;                                  // keep standard output and error, else both go to /dev/null
+  std::filesystem::path directory;                      // empty: inherited
+  bool capture = false;                                 // keep standard output and error, else both go to /dev/null
   size_t output_cap = size_t{64} << 10;
 };
 
@@ -31,7 +31,10 @@ class Child {
   static Result<Child> Spawn(const std::vector<std::string>& argv, const ChildOptions& options = {});
 
   Child(Child&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)), pipe_(std::move(other.pipe_)), output_(std::move(other.output_)), output_cap_(other.output_cap_) {}
+      : pid_(std::exchange(other.pid_, -1)),
+        pipe_(std::move(other.pipe_)),
+        output_(std::move(other.output_)),
+        output_cap_(other.output_cap_) {}
   Child& operator=(Child&&) = delete;
   ~Child();
 

@@ -16,17 +16,17 @@ namespace assay {
 // One program in the build profile: processes allowed, no network, nothing readable but `read_only`
 // and nothing writable but `writable`.  All paths mean the same inside and outside.
 struct JailSpec {
-  std::vector<std::string> argv;                         // argv[0] is an absolute path
-  std::vector<std::filesystem::path> read_only;          // files or folders; see ToolchainPaths()
-  std::filesystem::path writable;                        // also the working directory and TMPDIR; may be empty
+  std::vector<std::string> argv;                                 // argv[0] is an absolute path
+  std::vector<std::filesystem::path> read_only;                  // files or folders; see ToolchainPaths()
+  std::filesystem::path writable;                                // also the working directory and TMPDIR; may be empty
   std::vector<std::pair<std::string, std::string>> environment;  // all that there is, besides PATH, TMPDIR, LC_ALL=C
-  std::vector<int> cpus;                                 // empty: inherited
+  std::vector<int> cpus;                                         // empty: inherited
   WallMode walls = WallMode::kAll;
 };
 
 struct JailedRun {
   Outcome outcome;
-  std::string output;       // standard output and error as they came, at most Limits::output bytes
+  std::string output;  // standard output and error as they came, at most Limits::output bytes
   bool output_cut = false;
   double seconds = 0;
   Walls walls;

@@ -21,7 +21,8 @@ struct World {
   WallMode walls;
 };
 
-Result<JailedRun> RunShell(const std::string& script, const std::filesystem::path& folder, WallMode walls, Limits limits = {}) {
+Result<JailedRun> RunShell(const std::string& script, const std::filesystem::path& folder, WallMode walls,
+                           Limits limits = {}) {
   JailSpec spec;
   spec.argv = {"/bin/sh", "-c", script};
   spec.read_only = ToolchainPaths();
@@ -61,7 +62,9 @@ class Jail : public ::testing::TestWithParam<World> {
     testing::Workshop();
     if (GetParam().ordinary && ::geteuid() != 0) GTEST_SKIP() << "already an ordinary user";
   }
-  std::string Run(const std::function<std::string()>& body) { return GetParam().ordinary ? testing::AsOrdinaryUser(body) : body(); }
+  std::string Run(const std::function<std::string()>& body) {
+    return GetParam().ordinary ? testing::AsOrdinaryUser(body) : body();
+  }
 };
 
 TEST_P(Jail, ProgramsEndAsTheyShould) {
@@ -75,14 +78,16 @@ TEST_P(Jail, ProgramsEndAsTheyShould) {
       {"exit code", "exit 7", "exited with code 7"},
       {"killed by a signal", "kill -SEGV $$", "killed by SIGSEGV"},
       {"leaves a child behind", "sleep 3141 & exit 3", "exited with code 3"},
-      {"leaves a child in a session of its own", "setsid sleep 3141 >/dev/null 2>&1 & exit 4", "exited with code 4"},
+      {"leaves a child that is its own leader", "setsid sleep 3141 >/dev/null 2>&1 & exit 4", "exited with code 4"},
       {"prints on both", "echo one; echo two >&2", "exited with code 0: one\ntwo\n"},
       {"writes into its folder", "echo x > file && cat file", "exited with code 0: x\n"},
       {"knows nothing of the caller", "echo $SECRET$HOME", "exited with code 0: \n"},
       {"reads the toolchain", "test -r /usr/bin/gcc && echo yes", "exited with code 0: yes\n"},
       {"reads a host file", "cat /etc/passwd >/dev/null 2>&1 || echo refused", "exited with code 0: refused\n"},
-      {"writes a host folder", "echo x 2>/dev/null > /var/tmp/assay-escape || echo refused", "exited with code 0: refused\n"},
-      {"writes the toolchain", "echo x 2>/dev/null > /usr/assay-escape || echo refused", "exited with code 0: refused\n"},
+      {"writes a host folder", "echo x 2>/dev/null > /var/tmp/assay-escape || echo refused",
+       "exited with code 0: refused\n"},
+      {"writes the toolchain", "echo x 2>/dev/null > /usr/assay-escape || echo refused",
+       "exited with code 0: refused\n"},
       {"looks at processes", "cat /proc/1/environ >/dev/null 2>&1 || echo refused", "exited with code 0: refused\n"},
       {"uses the null device", "echo x > /dev/null && echo yes", "exited with code 0: yes\n"},
       {"uses a pipe", "echo abc | tr a-c d-f", "exited with code 0: def\n"},
@@ -113,9 +118,14 @@ TEST_P(Jail, LimitsHold) {
   const Case cases[] = {
       {"never ends", "sleep 2718", "not finished within 300 ms", quick},
       {"spins with children", "while :; do :; done & while :; do :; done", "not finished within 300 ms", quick},
-      {"a file within the limit", "head -c 1000000 /dev/zero > f 2>/dev/null || head -c 1000000 /usr/bin/gcc > f; echo done", "exited with code 0: done\n", small_files},
-      {"a file beyond the limit", "cat /usr/lib/gcc/x86_64-linux-gnu/*/cc1plus > f 2>/dev/null; test $(wc -c < f) -le 1048576 && echo bounded", "exited with code 0: bounded\n", small_files},
-      {"memory beyond the limit", "x=$(cat /usr/lib/gcc/x86_64-linux-gnu/*/cc1plus | tr '\\0' a | cat 2>/dev/null); echo never", "", small_memory},
+      {"a file within the limit",
+       "head -c 1000000 /dev/zero > f 2>/dev/null || head -c 1000000 /usr/bin/gcc > f; echo done",
+       "exited with code 0: done\n", small_files},
+      {"a file beyond the limit",
+       "cat /usr/lib/gcc/x86_64-linux-gnu/*/cc1plus > f 2>/dev/null; test $(wc -c < f) -le 1048576 && echo bounded",
+       "exited with code 0: bounded\n", small_files},
+      {"memory beyond the limit",
+       "x=$(cat /usr/lib/gcc/x86_64-linux-gnu/*/cc1plus | tr '\\0' a | cat 2>/dev/null); echo never", "", small_memory},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
@@ -133,9 +143,12 @@ TEST_P(Jail, LimitsHold) {
 TEST_P(Jail, OutputIsCutAndDoesNotBlock) {
   const std::filesystem::path folder = NewFolder();
   const std::string found = Run([&]() -> std::string {
-    const auto run = RunShell("i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678; i=$((i+1)); done", folder, GetParam().walls);
+    const auto run = RunShell(
+        "i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789012345678; i=$((i+1)); done",
+        folder, GetParam().walls);
     if (!run.ok()) return run.error().message;
-    return std::to_string(run.value().output.size()) + (run.value().output_cut ? " cut " : " whole ") + Describe(run.value().outcome);
+    return std::to_string(run.value().output.size()) + (run.value().output_cut ? " cut " : " whole ") +
+           Describe(run.value().outcome);
   });
   EXPECT_EQ(found, "65536 cut exited with code 0");
 }
@@ -144,7 +157,8 @@ TEST_P(Jail, CompilesSeveralAtOnce) {
   std::vector<std::filesystem::path> folders;
   for (int i = 0; i < 3; ++i) {
     folders.push_back(NewFolder());
-    std::ofstream(folders.back() / "x.cpp") << "#include <cmath>\nextern \"C\" float f(float x) { return std::exp(x) + " << i << "; }\n";
+    std::ofstream(folders.back() / "x.cpp")
+        << "#include <cmath>\nextern \"C\" float f(float x) { return std::exp(x) + " << i << "; }\n";
   }
   const std::string found = Run([&]() -> std::string {
     std::vector<std::string> results(folders.size());
@@ -169,7 +183,8 @@ TEST_P(Jail, CompilesSeveralAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Jail,
-                         ::testing::Values(World{"SameUser", false, WallMode::kAll}, World{"SameUserWithoutNamespaces", false, WallMode::kWithoutNamespaces},
+                         ::testing::Values(World{"SameUser", false, WallMode::kAll},
+                                           World{"SameUserWithoutNamespaces", false, WallMode::kWithoutNamespaces},
                                            World{"OrdinaryUser", true, WallMode::kAll},
                                            World{"OrdinaryUserWithoutNamespaces", true, WallMode::kWithoutNamespaces}),
                          [](const auto& world) { return std::string(world.param.name); });
@@ -180,7 +195,10 @@ TEST(RunJailed, RefusesWhatIsNoProgram) {
     const char* name;
     std::vector<std::string> argv;
     bool ok;
-  } cases[] = {{"absolute", {"/bin/true"}, true}, {"relative", {"true"}, false}, {"nothing", {}, false}, {"absent", {"/bin/no-such-program"}, false}};
+  } cases[] = {{"absolute", {"/bin/true"}, true},
+               {"relative", {"true"}, false},
+               {"nothing", {}, false},
+               {"absent", {"/bin/no-such-program"}, false}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     JailSpec spec;

@@ -46,7 +46,8 @@ Result<SocketPair> MakeSockets() {
 Result<UniqueFd> MakeMessageFile(const std::string& bytes) {
   UniqueFd fd(::memfd_create("assay-plan", MFD_CLOEXEC));
   if (!fd.valid()) return SystemError("memfd_create", errno);
-  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return SystemError("write the plan", errno);
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return SystemError("write the plan", errno);
   return fd;
 }
 
@@ -111,7 +112,8 @@ Result<jail::LaunchReport> ReadReports(int socket) {
     jail::LaunchReport report;
     const ssize_t got = ::recv(socket, &report, sizeof(report), 0);
     if (got == 0) return result;
-    if (got != static_cast<ssize_t>(sizeof(report))) return SystemError("read from the launcher", got < 0 ? errno : EPROTO);
+    if (got != static_cast<ssize_t>(sizeof(report)))
+      return SystemError("read from the launcher", got < 0 ? errno : EPROTO);
     report.step[sizeof(report.step) - 1] = '\0';
     if (report.init != 0 || report.job != 0) {
       // The launcher itself; a failure that the job reported stays.
@@ -147,7 +149,8 @@ Walls ToWalls(const jail::LaunchReport& report) {
 
 }  // namespace
 
-Result<JailedProcess> JailedProcess::Launch(const jail::JailPlan& original, std::span<const int> job_descriptors, int output) {
+Result<JailedProcess> JailedProcess::Launch(const jail::JailPlan& original, std::span<const int> job_descriptors,
+                                            int output) {
   jail::JailPlan plan = original;
   plan.refuse_namespaces = plan.refuse_namespaces || namespaces_refused.load();
   if (::geteuid() == 0) plan.own_user = FreshUser();

@@ -16,8 +16,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kLargestLibrary = size_t{1} << 30;
-constexpr const char* kFolders[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64",
-                                    "/lib",                  "/usr/lib",                  "/usr/local/lib"};
+constexpr const char* kFolders[] = {
+    "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"};
 
 struct Dynamic {
   std::vector<std::string> needed;
@@ -139,7 +139,8 @@ Result<std::vector<Library>> RuntimeOf(const std::filesystem::path& runner) {
   std::vector<Wanted> queue;
   for (const std::string& needed : ReadDynamic(file).needed) queue.push_back({needed, {}});
   // What the runner itself may not need; a distribution without one of them has no candidate that does.
-  for (const char* name : {"libc.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6"}) {
+  for (const char* name :
+       {"libc.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6"}) {
     if (Find(name, {})) queue.push_back({name, {}});
   }
   return Resolve(std::move(queue));

@@ -40,7 +40,9 @@ struct ForbiddenCall {
   int64_t number;
   std::string name;  // "socket", "i386 call 1", "clone (thread beyond the budget)"
   std::array<uint64_t, 6> arguments{};
-  friend bool operator==(const ForbiddenCall& a, const ForbiddenCall& b) { return a.number == b.number && a.name == b.name; }
+  friend bool operator==(const ForbiddenCall& a, const ForbiddenCall& b) {
+    return a.number == b.number && a.name == b.name;
+  }
 };
 
 struct OutOfMemory {

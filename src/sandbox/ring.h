@@ -53,19 +53,19 @@ struct Mapping {
 };
 
 enum class FilterMode : uint32_t {
-  kNone,        // seccomp is refused here
-  kTrap,        // refused calls end in the runner's own SIGSYS handler
-  kNotify,      // refused calls go to pid 1
+  kNone,    // seccomp is refused here
+  kTrap,    // refused calls end in the runner's own SIGSYS handler
+  kNotify,  // refused calls go to pid 1
 };
 
 // What the runner reads once, before a candidate is loaded.
 struct StartPlan {
   uint32_t threads;
   uint32_t trusted;
-  FilterMode filter;       // the most to try
+  FilterMode filter;  // the most to try
   uint32_t mapping_count;
   uint32_t symbol_count;
-  uint32_t process_limit;  // RLIMIT_NPROC from here on; 0: as it is
+  uint32_t process_limit;    // RLIMIT_NPROC from here on; 0: as it is
   uint64_t reserve_address;  // the buffers' address range; what no slot covers stays inaccessible
   uint64_t reserve_bytes;
   uint64_t stack_offset;
@@ -92,7 +92,7 @@ struct FaultReport {
   uint64_t program_counter;
   uint32_t memory_exhausted;  // a fresh mapping failed too: the fault is most likely a null from malloc
   uint32_t call_valid;
-  int64_t call_number;        // SIGSYS
+  int64_t call_number;  // SIGSYS
   uint64_t call_arguments[6];
   uint32_t call_arch;
   uint32_t zero;
@@ -115,7 +115,7 @@ struct Report {
   uint64_t artifact_base;
   uint64_t artifact_bytes;
   uint32_t calls_begun;
-  uint32_t filter;             // FilterMode that stands
+  uint32_t filter;  // FilterMode that stands
   StateReport state;
   FaultReport fault;
   uint64_t results[kCalls];

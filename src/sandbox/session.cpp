@@ -70,13 +70,16 @@ const SessionSpec& Session::spec() const { return state_->spec; }
 std::string Session::Printed() const { return state_->Printed(); }
 
 std::optional<Ended> Session::CheckAlive() {
-  if (!state_->process->alive()) return Ended{Signaled{SIGKILL, std::nullopt}, "ended before", std::nullopt, -1, Printed()};
+  if (!state_->process->alive())
+    return Ended{Signaled{SIGKILL, std::nullopt}, "ended before", std::nullopt, -1, Printed()};
   const auto ending = state_->process->Poll();
   if (!ending.ok() || !ending.value()) return std::nullopt;
   return state_->Explain(*ending.value());
 }
 
-long WakeFutex(const std::atomic<uint32_t>* word) { return ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+long WakeFutex(const std::atomic<uint32_t>* word) {
+  return ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
 
 int64_t MonotonicNs() {
   timespec now{};
@@ -96,7 +99,8 @@ uint64_t Session::State::SlotAddress(int buffer, int slot) const {
   const Buffer& chosen = buffers.at(static_cast<size_t>(buffer));
   ASSAY_CHECK(slot >= 0 && static_cast<size_t>(slot) < chosen.spec().slots);
   // One guard page between two slots.
-  return addresses[static_cast<size_t>(buffer)] + static_cast<uint64_t>(slot) * (chosen.slot_bytes() + 4096) + chosen.payload_offset();
+  return addresses[static_cast<size_t>(buffer)] + static_cast<uint64_t>(slot) * (chosen.slot_bytes() + 4096) +
+         chosen.payload_offset();
 }
 
 void Session::State::TakeMessages() {

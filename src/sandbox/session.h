@@ -34,18 +34,18 @@ struct BufferSpec {
 };
 
 struct SessionSpec {
-  std::filesystem::path artifact;           // a shared object; its bytes are copied and sealed at the start
-  std::vector<std::string> symbols;         // entry first, then optional _scratch, _packed, _prepare
+  std::filesystem::path artifact;    // a shared object; its bytes are copied and sealed at the start
+  std::vector<std::string> symbols;  // entry first, then optional _scratch, _packed, _prepare
   std::vector<BufferSpec> buffers;
-  int threads = 1;                          // the OpenMP team, main thread included
+  int threads = 1;                               // the OpenMP team, main thread included
   std::vector<std::filesystem::path> libraries;  // bound besides the C, C++ and OpenMP runtimes, with what they need
   std::vector<std::pair<std::string, std::string>> environment;
   Limits limits;
-  size_t environment_padding = 0;           // bytes of a meaningless environment variable
-  size_t stack_offset = 0;                  // bytes by which the main stack is moved, in whole 16s
-  uint64_t placement_draw = 0;              // decides for each buffer which end touches the guard page
-  std::vector<int> cpus;                    // affinity of all threads; empty: inherited
-  bool trusted = false;                     // peers, baselines, oracle: may open the listed libraries, JIT, make threads
+  size_t environment_padding = 0;  // bytes of a meaningless environment variable
+  size_t stack_offset = 0;         // bytes by which the main stack is moved, in whole 16s
+  uint64_t placement_draw = 0;     // decides for each buffer which end touches the guard page
+  std::vector<int> cpus;           // affinity of all threads; empty: inherited
+  bool trusted = false;            // peers, baselines, oracle: may open the listed libraries, JIT, make threads
   WallMode walls = WallMode::kAll;
 };
 

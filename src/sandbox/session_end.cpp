@@ -63,12 +63,15 @@ Ended Session::State::Explain(const Ending& ending) {
   process->Bury();
   ring::FaultReport fault;
   std::memcpy(&fault, &report->fault, sizeof(fault));
-  Ended ended{Classify(*this, ending, fault), "", std::nullopt, static_cast<int>(report->calls_begun % (ring::kCalls + 1)) - 1, Printed()};
+  Ended ended{Classify(*this, ending, fault), "", std::nullopt,
+              static_cast<int>(report->calls_begun % (ring::kCalls + 1)) - 1, Printed()};
   ended.evidence = Describe(ended.outcome);
   const auto* signaled = std::get_if<Signaled>(&ended.outcome);
   if (signaled != nullptr && signaled->fault && (signaled->signal == SIGSEGV || signaled->signal == SIGBUS)) {
     ended.place = Locate(signaled->fault->address);
-    if (ended.place) ended.evidence += std::string(signaled->fault->write ? ": a store to " : ": a load from ") + Where(spec, *ended.place);
+    if (ended.place)
+      ended.evidence +=
+          std::string(signaled->fault->write ? ": a store to " : ": a load from ") + Where(spec, *ended.place);
   }
   return ended;
 }

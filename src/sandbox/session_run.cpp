@@ -47,7 +47,8 @@ Status WriteCalls(Session::State& state, std::span<const Call> calls) {
   if (calls.size() > ring::kCalls) return Error{ErrorCode::kInvalidInput, "too many calls in a unit"};
   for (size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
-    if (call.symbol < 0 || static_cast<size_t>(call.symbol) >= state.spec.symbols.size() || call.arguments.size() > ring::kArguments) {
+    if (call.symbol < 0 || static_cast<size_t>(call.symbol) >= state.spec.symbols.size() ||
+        call.arguments.size() > ring::kArguments) {
       return Error{ErrorCode::kInvalidInput, "a call's symbol or number of arguments"};
     }
     ring::CallPlan& plan = state.plan->calls[i];
@@ -75,7 +76,8 @@ Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming
   completed.state.callee_saved_changed = (machine.changes & ring::kCalleeSavedChanged) != 0;
   completed.state.mxcsr = machine.mxcsr;
   completed.state.x87_control = static_cast<uint16_t>(machine.x87_control);
-  if (machine.changes != 0) completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls));
+  if (machine.changes != 0)
+    completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls));
   completed.threads_seen = state.ThreadsNow();
   return completed;
 }
@@ -97,7 +99,7 @@ bool Session::State::AwaitDone(uint32_t before, std::chrono::nanoseconds limit, 
   for (uint32_t round = 0;; ++round) {
     // The one word that is believed, and only that somebody wrote it.
     if (report->done.load(std::memory_order_acquire) != before) {
-      ++wakes;
+      wakes = std::max(wakes, 1);
       return true;
     }
     if (mode == WaitMode::kSpin) {

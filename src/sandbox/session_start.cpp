@@ -30,7 +30,9 @@ uint64_t Mix(uint64_t value) {
 }
 
 Status CheckSpec(const SessionSpec& spec) {
-  const auto invalid = [](const char* what) { return Error{ErrorCode::kInvalidInput, std::string("session: ") + what}; };
+  const auto invalid = [](const char* what) {
+    return Error{ErrorCode::kInvalidInput, std::string("session: ") + what};
+  };
   if (spec.symbols.empty() || spec.symbols.size() > ring::kSymbols) return invalid("number of symbols");
   for (const std::string& symbol : spec.symbols) {
     if (symbol.empty() || symbol.size() >= sizeof(ring::StartPlan::symbols[0])) return invalid("symbol's length");
@@ -48,7 +50,8 @@ Result<UniqueFd> SealArtifact(const std::filesystem::path& path) {
   ASSAY_TRY(const std::string bytes, ReadFile(path, kLargestArtifact));
   UniqueFd fd(::memfd_create("assay-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return SystemError("memfd_create", errno);
-  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return SystemError("copy the artifact", errno);
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return SystemError("copy the artifact", errno);
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return SystemError("seal the artifact", errno);
   }
@@ -59,7 +62,8 @@ Result<UniqueFd> SealArtifact(const std::filesystem::path& path) {
 Result<UniqueFd> CreateOutput(uint64_t bytes) {
   UniqueFd fd(::memfd_create("assay-output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return SystemError("memfd_create", errno);
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return SystemError("output file", errno);
   }
   return fd;
@@ -172,11 +176,13 @@ void WriteStart(Session::State& state) {
   const Walls& walls = state.process->walls();
   start.threads = static_cast<uint32_t>(state.spec.threads);
   start.trusted = state.spec.trusted ? 1 : 0;
-  start.filter = state.spec.walls == WallMode::kWithoutNotification ? ring::FilterMode::kTrap : ring::FilterMode::kNotify;
+  start.filter =
+      state.spec.walls == WallMode::kWithoutNotification ? ring::FilterMode::kTrap : ring::FilterMode::kNotify;
   // Pid 1 and the team; without a judge one more, for a thread that is remade before it is gone.
   start.process_limit = walls.thread_budget && !state.spec.trusted ? start.threads + 1 : 0;
   start.stack_offset = state.spec.stack_offset / 16 * 16;
-  const std::string artifact = walls.empty_root ? kArtifactInside : "/proc/self/fd/" + std::to_string(ring::kArtifactFd);
+  const std::string artifact =
+      walls.empty_root ? kArtifactInside : "/proc/self/fd/" + std::to_string(ring::kArtifactFd);
   std::strncpy(start.artifact, artifact.c_str(), sizeof(start.artifact) - 1);
   start.symbol_count = static_cast<uint32_t>(state.spec.symbols.size());
   for (size_t i = 0; i < state.spec.symbols.size(); ++i) {

@@ -2,9 +2,15 @@
 #include "sandbox/session.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "sandbox/test_support.h"
 
@@ -44,7 +50,8 @@ Completed RunOrFail(Session& session, const std::vector<Call>& calls, WaitMode m
   return completed == nullptr ? Completed{} : *completed;
 }
 
-SessionSpec SpecOf(const std::filesystem::path& artifact, std::vector<std::string> symbols, std::vector<BufferSpec> buffers) {
+SessionSpec SpecOf(const std::filesystem::path& artifact, std::vector<std::string> symbols,
+                   std::vector<BufferSpec> buffers) {
   SessionSpec spec;
   spec.artifact = artifact;
   spec.symbols = std::move(symbols);
@@ -76,7 +83,8 @@ TEST(Session, CallsByTheSystemVConvention) {
       for (int q = 0; q < 16; q++) out[q] = v[q];
     }
     long answer(void) { return -42; })");
-  auto session = StartOrFail(SpecOf(object, {"ten_integers", "ten_floats", "mixed", "answer"}, {{"out", 16 * 8, Access::kOutput, 64, 3}}));
+  auto session = StartOrFail(
+      SpecOf(object, {"ten_integers", "ten_floats", "mixed", "answer"}, {{"out", 16 * 8, Access::kOutput, 64, 3}}));
   ASSERT_TRUE(session);
   const auto integer = [](int64_t value) { return CallArgument(IntegerArgument{static_cast<uint64_t>(value)}); };
   const auto single = [](float value) { return CallArgument(FloatArgument{value}); };
@@ -85,8 +93,10 @@ TEST(Session, CallsByTheSystemVConvention) {
   for (int i = 0; i < 9; ++i) integers.arguments.push_back(integer(-i - 1));
   Call floats{1, {PointerArgument{0, 1}}};
   for (int i = 0; i < 10; ++i) floats.arguments.push_back(single(static_cast<float>(i) + 0.5F));
-  const Call mixed{2, {PointerArgument{0, 2}, real(0), integer(1), single(2), integer(3), real(4), integer(5), single(6), integer(7), real(8),
-                       integer(9), single(10), real(11), real(12), integer(13), single(14), real(15)}};
+  const Call mixed{
+      2,
+      {PointerArgument{0, 2}, real(0), integer(1), single(2), integer(3), real(4), integer(5), single(6), integer(7),
+       real(8), integer(9), single(10), real(11), real(12), integer(13), single(14), real(15)}};
   const Completed completed = RunOrFail(*session, {integers, floats, mixed, Call{3, {}}});
   for (size_t i = 0; i < 9; ++i) EXPECT_EQ(At<double>(session->Output(0, 0), i), -static_cast<double>(i) - 1);
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(At<double>(session->Output(0, 1), i), static_cast<double>(i) + 0.5);
@@ -102,7 +112,8 @@ TEST(Session, RenewsInputsAndKeepsSlotsApart) {
       #pragma omp parallel for
       for (long i = 0; i < n; i++) out[i] = 2 * in[i];
     })");
-  SessionSpec spec = SpecOf(object, {"twice"}, {{"in", 400, Access::kInput, 64, 2}, {"out", 400, Access::kOutput, 64, 3}});
+  SessionSpec spec =
+      SpecOf(object, {"twice"}, {{"in", 400, Access::kInput, 64, 2}, {"out", 400, Access::kOutput, 64, 3}});
   spec.threads = 2;
   auto session = StartOrFail(spec);
   ASSERT_TRUE(session);
@@ -113,9 +124,11 @@ TEST(Session, RenewsInputsAndKeepsSlotsApart) {
         std::memcpy(session->Input(0, slot).data() + i * 4, &value, 4);
       }
     }
-    for (int slot = 0; slot < 3; ++slot) session->Poison(1, slot, PoisonPattern(static_cast<uint64_t>(round * 10 + slot)));
+    for (int slot = 0; slot < 3; ++slot)
+      session->Poison(1, slot, PoisonPattern(static_cast<uint64_t>(round * 10 + slot)));
     std::vector<Call> calls;
-    for (int slot = 0; slot < 2; ++slot) calls.push_back({0, {PointerArgument{0, slot}, PointerArgument{1, slot}, IntegerArgument{99}}});
+    for (int slot = 0; slot < 2; ++slot)
+      calls.push_back({0, {PointerArgument{0, slot}, PointerArgument{1, slot}, IntegerArgument{99}}});
     const Completed completed = RunOrFail(*session, calls, round == 3 ? WaitMode::kSpin : WaitMode::kSleep);
     EXPECT_GT(completed.timing.wall_ns, 0);
     EXPECT_GT(completed.timing.cpu_ns, 0);
@@ -134,14 +147,19 @@ TEST(Session, RenewsInputsAndKeepsSlotsApart) {
 
 TEST(Session, PlacesPayloadsAsTheDrawSays) {
   const auto object = CompileShared("void nothing(void) {}");
-  SessionSpec spec = SpecOf(object, {"nothing"}, {{"a", 100, Access::kInput}, {"b", 4096, Access::kOutput, 4, 2, 3}, {"c", 0, Access::kScratch}, {"d", 5, Access::kInOut, 1}});
+  SessionSpec spec = SpecOf(object, {"nothing"},
+                            {{"a", 100, Access::kInput},
+                             {"b", 4096, Access::kOutput, 4, 2, 3},
+                             {"c", 0, Access::kScratch},
+                             {"d", 5, Access::kInOut, 1}});
   int at_end = 0;
   for (uint64_t draw = 0; draw < 8; ++draw) {
     spec.placement_draw = draw;
     auto session = StartOrFail(spec);
     auto again = StartOrFail(spec);
     ASSERT_TRUE(session && again);
-    for (int buffer = 0; buffer < 4; ++buffer) EXPECT_EQ(session->Address(buffer, 0), again->Address(buffer, 0)) << "one draw, one placement";
+    for (int buffer = 0; buffer < 4; ++buffer)
+      EXPECT_EQ(session->Address(buffer, 0), again->Address(buffer, 0)) << "one draw, one placement";
     EXPECT_EQ(session->Address(0, 0) % 64, 0U);
     EXPECT_EQ(session->Address(1, 1) % 4, 0U);
     const uint64_t start = session->Address(3, 0) % 4096;
@@ -156,8 +174,10 @@ TEST(Session, PlacesPayloadsAsTheDrawSays) {
 TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
   const auto good = CompileShared("void entry(void) {}");
   const auto needs = CompileShared("void nowhere_to_be_found(void); void entry(void) { nowhere_to_be_found(); }");
-  const auto constructor = CompileShared("#include <stdlib.h>\n__attribute__((constructor)) void early(void) { _exit(0); } void entry(void) {}");
-  const auto forever = CompileShared("__attribute__((constructor)) void early(void) { for (;;) __asm__(\"\"); } void entry(void) {}");
+  const auto constructor = CompileShared(
+      "#include <stdlib.h>\n__attribute__((constructor)) void early(void) { _exit(0); } void entry(void) {}");
+  const auto forever =
+      CompileShared("__attribute__((constructor)) void early(void) { for (;;) __asm__(\"\"); } void entry(void) {}");
   std::ofstream(testing::Workshop() / "noise.so") << "this is no shared object";
   struct Case {
     const char* name;
@@ -181,7 +201,8 @@ TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
     const auto started = Session::Start(spec);
     std::string found = "error";
     if (started.ok() && std::holds_alternative<Session>(started.value())) found = "session";
-    if (started.ok() && std::holds_alternative<Ended>(started.value())) found = Describe(std::get<Ended>(started.value()).outcome);
+    if (started.ok() && std::holds_alternative<Ended>(started.value()))
+      found = Describe(std::get<Ended>(started.value()).outcome);
     if (started.ok() && std::holds_alternative<LoadFailed>(started.value())) {
       const auto& failed = std::get<LoadFailed>(started.value());
       found = failed.stage == LoadStage::kOpen ? "open" : "symbol";
@@ -212,6 +233,162 @@ TEST(Session, NullUnitsAndSeveralSessionsAtOnce) {
   EXPECT_GT(null_unit.value(), 0);
   const auto refused = sessions[0].Run(std::vector<Call>{{0, {PointerArgument{0, 1}}}}, 1s, WaitMode::kSleep);
   EXPECT_FALSE(refused.ok()) << "a slot that does not exist is our own mistake";
+}
+
+TEST(Session, NothingMovesAfterAUnit) {
+  // One thread returns early while the other goes on writing; it must stand still once Run is back,
+  // go on in the next unit, and find its input renewed only then.
+  const auto object = CompileShared(R"(
+    #include <omp.h>
+    void late(volatile long* counter, long unused) {
+      static int begun;
+      if (begun) return;
+      begun = 1;
+      #pragma omp parallel
+      {
+        if (omp_get_thread_num() == 1) for (;;) counter[0]++;
+        else { while (counter[0] < 1000) {} counter[1] = 1; for (;;) if (counter[1] == 2) break; }
+      }
+    })");
+  SessionSpec spec = SpecOf(object, {"late"}, {{"counter", 16, Access::kInOut}});
+  spec.threads = 2;
+  auto session = StartOrFail(spec);
+  ASSERT_TRUE(session);
+  std::memset(session->Input(0, 0).data(), 0, 16);
+  const std::vector<Call> calls = {{0, {PointerArgument{0, 0}, IntegerArgument{0}}}};
+  const auto outcome = session->Run(calls, 300ms, WaitMode::kSleep);
+  ASSERT_TRUE(outcome.ok());
+  const auto* hung = std::get_if<Hung>(&outcome.value());
+  ASSERT_NE(hung, nullptr) << "the main thread waits for a release that does not come";
+  const int64_t seen = At<int64_t>(session->Output(0, 0), 0);
+  EXPECT_GE(seen, 1000);
+  EXPECT_EQ(At<int64_t>(session->Output(0, 0), 0), seen);
+  std::set<int> threads;
+  for (const ThreadSample& sample : hung->samples) threads.insert(sample.thread);
+  EXPECT_EQ(threads.size(), 2U);
+  EXPECT_FALSE(session->stopped());
+  EXPECT_FALSE(session->Run(calls, 1s, WaitMode::kSleep).ok()) << "a session that ended stays ended";
+  EXPECT_TRUE(session->CheckAlive());
+}
+
+TEST(Session, AnUnfinishedThreadStandsStillBetweenUnits) {
+  const auto object = CompileShared(R"(
+    #include <pthread.h>
+    static volatile long* counter;
+    static void* count(void* unused) { for (;;) counter[0]++; }
+    void begin(volatile long* c) { pthread_t t; counter = c; pthread_create(&t, 0, count, 0); while (c[0] < 1000) {} })");
+  // A trusted object may make threads; the stop is the same.
+  SessionSpec spec = SpecOf(object, {"begin"}, {{"counter", 8, Access::kInOut}});
+  spec.trusted = true;
+  auto session = StartOrFail(spec);
+  ASSERT_TRUE(session);
+  std::memset(session->Input(0, 0).data(), 0, 8);
+  const Completed completed = RunOrFail(*session, {{0, {PointerArgument{0, 0}}}});
+  EXPECT_EQ(completed.threads_seen, 2);
+  const int64_t first = At<int64_t>(session->Output(0, 0), 0);
+  for (int i = 0; i < 100'000; ++i) ASSERT_EQ(At<int64_t>(session->Output(0, 0), 0), first);
+  EXPECT_GE(first, 1000);
+}
+
+TEST(Session, RemakesThreadsWithinTheBudget) {
+  const auto object = CompileShared(R"(
+    void vary(long* out) {
+      for (int k = 0; k < 60; k++) {
+        long sum = 0;
+        #pragma omp parallel num_threads(k % 3 + 1) reduction(+:sum)
+        sum += 1;
+        out[0] += sum;
+      }
+    })");
+  SessionSpec spec = SpecOf(object, {"vary"}, {{"out", 8, Access::kInOut}});
+  spec.threads = 3;
+  auto session = StartOrFail(spec);
+  ASSERT_TRUE(session);
+  std::memset(session->Input(0, 0).data(), 0, 8);
+  RunOrFail(*session, {{0, {PointerArgument{0, 0}}}});
+  EXPECT_EQ(At<int64_t>(session->Output(0, 0), 0), 120);
+}
+
+TEST(Session, RunsATrustedLibrary) {
+  std::filesystem::path library;
+  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"}) {
+    const std::filesystem::path path = std::filesystem::path(folder) / "libopenblas.so.0";
+    if (library.empty() && std::filesystem::exists(path)) library = path;
+  }
+  if (library.empty()) GTEST_SKIP() << "OpenBLAS is not installed";
+  const auto object = CompileShared(R"(
+    void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    void product(const float* a, const float* b, float* c, long n) { cblas_sgemm(101, 111, 111, n, n, n, 1, a, n, b, n, 0, c, n); })",
+                                    {library.string()});
+  for (const WallMode walls : {WallMode::kAll, WallMode::kWithoutNamespaces}) {
+    for (const int threads : {1, 2}) {
+      constexpr size_t kSide = 256;
+      SessionSpec spec = SpecOf(object, {"product"},
+                                {{"a", kSide * kSide * 4, Access::kInput},
+                                 {"b", kSide * kSide * 4, Access::kInput},
+                                 {"c", kSide * kSide * 4, Access::kOutput}});
+      spec.threads = threads;
+      spec.libraries = {library};
+      spec.trusted = true;
+      spec.walls = walls;
+      auto session = StartOrFail(spec);
+      ASSERT_TRUE(session);
+      const float one = 1;
+      for (size_t i = 0; i < kSide * kSide; ++i) {
+        std::memcpy(session->Input(0, 0).data() + i * 4, &one, 4);
+        std::memcpy(session->Input(1, 0).data() + i * 4, &one, 4);
+      }
+      RunOrFail(*session,
+                {{0, {PointerArgument{0, 0}, PointerArgument{1, 0}, PointerArgument{2, 0}, IntegerArgument{kSide}}}});
+      EXPECT_EQ(At<float>(session->Output(2, 0), kSide * kSide - 1), static_cast<float>(kSide));
+    }
+  }
+}
+
+TEST(Session, DiesWithItsSupervisor) {
+  const auto object = CompileShared("void entry(void) {}");
+  for (const WallMode walls : {WallMode::kAll, WallMode::kWithoutNamespaces}) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t supervisor = ::fork();
+    if (supervisor == 0) {
+      SessionSpec spec = SpecOf(object, {"entry"}, {});
+      spec.walls = walls;
+      auto session = StartOrFail(spec);
+      const pid_t runner = session ? session->pid() : -1;
+      (void)!::write(ends[1], &runner, sizeof(runner));
+      for (;;) ::pause();
+    }
+    pid_t runner = -1;
+    ASSERT_EQ(::read(ends[0], &runner, sizeof(runner)), static_cast<ssize_t>(sizeof(runner)));
+    ASSERT_GT(runner, 0);
+    const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, runner, 0)));
+    ASSERT_TRUE(pidfd.valid());
+    ::kill(supervisor, SIGKILL);
+    ::waitpid(supervisor, nullptr, 0);
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, 20'000), 1) << "the runner outlived its supervisor";
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+}
+
+TEST(Session, LeavesNothingBehind) {
+  const auto object = CompileShared("#include <stdlib.h>\nvoid good(void) {} void bad(void) { abort(); }");
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  for (int i = 0; i < 10; ++i) {
+    auto session = StartOrFail(SpecOf(object, {"good", "bad"}, {{"b", 100, Access::kOutput}}));
+    ASSERT_TRUE(session);
+    const pid_t runner = session->pid();
+    (void)session->Run(std::vector<Call>{{i % 2, {}}}, 10s, WaitMode::kSleep);
+    session.reset();
+    EXPECT_NE(::kill(runner, 0), 0);
+  }
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no zombie";
 }
 
 TEST(PoisonPattern, IsANumberInNoFloatFormat) {

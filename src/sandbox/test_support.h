@@ -39,13 +39,15 @@ inline const std::filesystem::path& Workshop() {
 }
 
 // The compiled object's path; empty (and a failed test) when it does not compile.
-inline std::filesystem::path CompileShared(const std::string& source, const std::vector<std::string>& flags = {}, bool cxx = false) {
+inline std::filesystem::path CompileShared(const std::string& source, const std::vector<std::string>& flags = {},
+                                           bool cxx = false) {
   static int count = 0;
   const std::filesystem::path stem = Workshop() / ("object" + std::to_string(count++));
   const std::string file = stem.string() + (cxx ? ".cpp" : ".c");
   std::ofstream(file) << source;
-  std::vector<std::string> argv = {cxx ? "g++" : "gcc", "-O1", "-w", "-D_GNU_SOURCE", "-fopenmp", "-shared", "-fPIC", "-nostartfiles",
-                                   "-o", stem.string() + ".so", file};
+  std::vector<std::string> argv = {
+      cxx ? "g++" : "gcc",   "-O1", "-w", "-D_GNU_SOURCE", "-fopenmp", "-shared", "-fPIC", "-nostartfiles", "-o",
+      stem.string() + ".so", file};
   argv.insert(argv.end(), flags.begin(), flags.end());
   ChildOptions options;
   options.capture = true;
@@ -72,7 +74,8 @@ inline std::string AsOrdinaryUser(const std::function<std::string()>& body) {
     ::close(ends[0]);
     constexpr unsigned kUser = 54321;
     std::string text = "cannot become another user";
-    if (::geteuid() != 0 || (::setresgid(kUser, kUser, kUser) == 0 && ::setresuid(kUser, kUser, kUser) == 0)) text = body();
+    if (::geteuid() != 0 || (::setresgid(kUser, kUser, kUser) == 0 && ::setresuid(kUser, kUser, kUser) == 0))
+      text = body();
     (void)!::write(ends[1], text.data(), text.size());
     ::_exit(0);
   }

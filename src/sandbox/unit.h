@@ -44,19 +44,19 @@ inline constexpr size_t kMaxArguments = 32;
 struct UnitTiming {
   int64_t wall_ns = 0;  // stop to stop, null unit not yet subtracted
   int64_t cpu_ns = 0;   // of all threads; exact, because it is read while all are stopped
-  int wakes = 0;        // how often the done word woke the supervisor
+  int wakes = 0;        // how often the supervisor was woken; an honest unit needs one
 };
 
 // What the trampoline found after the calls.  Written by the runner, hence evidence that can only
 // speak against a candidate.
 struct MachineState {
-  bool mxcsr_changed = false;         // control bits: rounding, flush-to-zero, denormals-are-zero, masks
-  bool x87_changed = false;           // control word
+  bool mxcsr_changed = false;  // control bits: rounding, flush-to-zero, denormals-are-zero, masks
+  bool x87_changed = false;    // control word
   bool direction_flag = false;
   bool callee_saved_changed = false;  // rbx, rbp, r12-r15, rsp
   uint32_t mxcsr = 0;                 // as first found changed
   uint16_t x87_control = 0;
-  int first_call = -1;                // the first call of the unit after which anything was off
+  int first_call = -1;  // the first call of the unit after which anything was off
   bool clean() const { return !mxcsr_changed && !x87_changed && !direction_flag && !callee_saved_changed; }
 };
 
@@ -64,7 +64,7 @@ struct Completed {
   UnitTiming timing;
   std::vector<uint64_t> integer_results;  // one per call: rax, for ENTRY_scratch and ENTRY_packed
   MachineState state;
-  int threads_seen = 0;                   // threads of the process when it was stopped
+  int threads_seen = 0;  // threads of the process when it was stopped
 };
 
 enum class FaultSide { kBefore, kInside, kAfter };
@@ -80,10 +80,10 @@ struct FaultPlace {
 // The process is gone (and buried); nothing can be run in this session any more.
 struct Ended {
   Outcome outcome;
-  std::string evidence;              // one line
-  std::optional<FaultPlace> place;   // of a fault near a buffer
-  int call = -1;                     // the call it was in, as far as the runner noted it
-  std::string output;                // what it printed, capped
+  std::string evidence;             // one line
+  std::optional<FaultPlace> place;  // of a fault near a buffer
+  int call = -1;                    // the call it was in, as far as the runner noted it
+  std::string output;               // what it printed, capped
 };
 
 struct ThreadSample {

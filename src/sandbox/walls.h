@@ -17,13 +17,13 @@ struct Walls {
   bool network_namespace = false;  // no interface but a dead loopback
   bool ipc_namespace = false;
   bool uts_namespace = false;
-  int landlock = 0;                // ABI version, 0 without
+  int landlock = 0;  // ABI version, 0 without
   bool seccomp = false;
-  bool notification = false;       // refused calls reach pid 1 with number and arguments
-  bool thread_budget = false;      // more threads than the budget are refused, not only noticed
+  bool notification = false;   // refused calls reach pid 1 with number and arguments
+  bool thread_budget = false;  // more threads than the budget are refused, not only noticed
   bool no_new_privileges = false;
   bool resource_limits = false;
-  bool own_user = false;           // runs under a user id that nothing else has (root only)
+  bool own_user = false;  // runs under a user id that nothing else has (root only)
   friend bool operator==(const Walls&, const Walls&) = default;
 
   // The names of those that do not stand, in the order above; own_user is never missed.

@@ -32,7 +32,7 @@ struct Init {
   UniqueFd lifeline, notify, listener;
   UniqueFd pidfd, tasks;  // of the runner
   uint32_t threads = 0;
-  bool latched = false;   // the candidate is loaded
+  bool latched = false;  // the candidate is loaded
   ring::Report* report = nullptr;
 };
 
@@ -78,8 +78,8 @@ void Refuse(Init& init, Refusal refusal, const seccomp_data& call) {
 
 bool IsThread(uint64_t flags) {
   constexpr uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
-  constexpr uint64_t kElsewhere = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-                                  CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT | CLONE_VFORK | CLONE_PIDFD;
+  constexpr uint64_t kElsewhere = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                  CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT | CLONE_VFORK | CLONE_PIDFD;
   return (flags & kThread) == kThread && (flags & kElsewhere) == 0;
 }
 
@@ -98,8 +98,8 @@ bool WithinBudget(const Init& init) {
 
 // What loading an artifact takes; the filter lets through what is harmless at any time.
 bool IsLoading(int number) {
-  return number == SYS_openat || number == SYS_open || number == SYS_mmap || number == SYS_mprotect || number == SYS_access ||
-         number == SYS_readlink || number == SYS_newfstatat;
+  return number == SYS_openat || number == SYS_open || number == SYS_mmap || number == SYS_mprotect ||
+         number == SYS_access || number == SYS_readlink || number == SYS_newfstatat;
 }
 
 void Judge(Init& init) {

@@ -15,7 +15,9 @@ namespace {
 
 // A child whose parent is ours: the supervisor waits for init and job itself, so it hears their true
 // ending, and every stop, from the kernel and from nobody else.
-pid_t CloneSibling() { return static_cast<pid_t>(::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, 0)); }
+pid_t CloneSibling() {
+  return static_cast<pid_t>(::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, 0));
+}
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;

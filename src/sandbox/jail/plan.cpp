@@ -32,8 +32,7 @@ void Visit(Archive& archive, Plan& plan) {
 class Writer {
  public:
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void operator()(const T& value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void operator()(const T& value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
   void operator()(const std::string& value) {
@@ -60,8 +59,7 @@ class Reader {
  public:
   explicit Reader(const std::string& bytes) : bytes_(bytes) {}
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void operator()(T& value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void operator()(T& value) {
     if (!ok_ || bytes_.size() - at_ < sizeof(value)) {
       ok_ = false;
       return;

@@ -28,10 +28,10 @@ struct JailPlan {
   uint32_t own_user = 0;           // root only: the user id to become; 0 when not root
   std::vector<std::string> argv;
   std::vector<std::string> environment;
-  std::string directory;           // working directory inside; empty: /
+  std::string directory;  // working directory inside; empty: /
   std::vector<Bind> binds;
-  std::vector<Bind> links;         // symbolic links to make: `target` says `source`
-  std::string copy_target;         // the artifact is copied to this file; empty: none
+  std::vector<Bind> links;  // symbolic links to make: `target` says `source`
+  std::string copy_target;  // the artifact is copied to this file; empty: none
   std::vector<int32_t> cpus;
   // Resource limits; process_limit 0: not set, because the count would include strangers.
   uint64_t address_space = 0;
@@ -40,7 +40,7 @@ struct JailPlan {
   uint64_t descriptors = 0;
   uint64_t stack = 0;
   uint64_t processes = 0;
-  uint32_t threads = 0;            // runner: the budget that pid 1 judges by; 0: any number
+  uint32_t threads = 0;  // runner: the budget that pid 1 judges by; 0: any number
 };
 
 std::string Encode(const JailPlan& plan);
@@ -68,10 +68,10 @@ inline constexpr uint32_t kOwnUser = 512;
 inline constexpr uint32_t kProcessLimit = 1024;
 
 struct LaunchReport {
-  int32_t error = 0;       // errno of the step that failed; 0: launched
+  int32_t error = 0;  // errno of the step that failed; 0: launched
   uint32_t walls = 0;
-  int32_t landlock = 0;    // ABI version
-  int32_t init = 0;        // both as the supervisor sees them
+  int32_t landlock = 0;  // ABI version
+  int32_t init = 0;      // both as the supervisor sees them
   int32_t job = 0;
   char step[64] = {};
 };

@@ -31,10 +31,11 @@ bool PinToCpus(Context& context) {
 
 bool LimitResources(Context& context) {
   const JailPlan& plan = context.plan;
-  const bool done = Limit(RLIMIT_CORE, 0) && Limit(RLIMIT_AS, plan.address_space) && Limit(RLIMIT_CPU, plan.cpu_seconds) &&
-                    Limit(RLIMIT_FSIZE, plan.file_size) && Limit(RLIMIT_NOFILE, plan.descriptors) &&
-                    Limit(RLIMIT_STACK, plan.stack) && Limit(RLIMIT_MEMLOCK, 0) && Limit(RLIMIT_MSGQUEUE, 0) &&
-                    Limit(RLIMIT_NICE, 0) && Limit(RLIMIT_RTPRIO, 0);
+  const bool done = Limit(RLIMIT_CORE, 0) && Limit(RLIMIT_AS, plan.address_space) &&
+                    Limit(RLIMIT_CPU, plan.cpu_seconds) && Limit(RLIMIT_FSIZE, plan.file_size) &&
+                    Limit(RLIMIT_NOFILE, plan.descriptors) && Limit(RLIMIT_STACK, plan.stack) &&
+                    Limit(RLIMIT_MEMLOCK, 0) && Limit(RLIMIT_MSGQUEUE, 0) && Limit(RLIMIT_NICE, 0) &&
+                    Limit(RLIMIT_RTPRIO, 0);
   if (!done) return context.Fail("resource limits", errno);
   // The kernel counts processes per user id, or per user namespace; where neither is ours alone the
   // count would include strangers.

@@ -34,7 +34,8 @@ UniqueFd CloneTree(const Bind& bind) {
   struct stat info {};
   if (::fstat(tree.get(), &info) != 0) return UniqueFd();
   if (!S_ISCHR(info.st_mode)) attributes.attr_set |= MOUNT_ATTR_NODEV;
-  if (::mount_setattr(tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes)) != 0) return UniqueFd();
+  if (::mount_setattr(tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes)) != 0)
+    return UniqueFd();
   return tree;
 }
 
@@ -58,7 +59,8 @@ bool CopyArtifact(int from, const std::string& target) {
   if (!to.valid()) return false;
   off_t offset = 0;
   while (offset < info.st_size) {
-    const ssize_t copied = ::copy_file_range(from, &offset, to.get(), nullptr, static_cast<size_t>(info.st_size - offset), 0);
+    const ssize_t copied =
+        ::copy_file_range(from, &offset, to.get(), nullptr, static_cast<size_t>(info.st_size - offset), 0);
     if (copied > 0) continue;
     // Not between these two file systems: by hand.
     char block[1 << 16];
@@ -104,7 +106,8 @@ bool BuildRoot(Context& context) {
   if (::chdir("/") != 0) return context.Fail("root folder", errno);
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
-  if (::mount_setattr(AT_FDCWD, "/", 0, &attributes, sizeof(attributes)) != 0) return context.Fail("read-only root", errno);
+  if (::mount_setattr(AT_FDCWD, "/", 0, &attributes, sizeof(attributes)) != 0)
+    return context.Fail("read-only root", errno);
   return true;
 }
 

@@ -19,10 +19,14 @@ namespace {
 // What no compiler needs and what widens the kernel's surface.  Refused with EPERM, because a build
 // tool may try and go on without.
 constexpr uint32_t kRefused[] = {
-    SYS_ptrace,     SYS_process_vm_readv, SYS_process_vm_writev, SYS_userfaultfd, SYS_io_uring_setup, SYS_bpf,
-    SYS_keyctl,     SYS_add_key,          SYS_request_key,       SYS_mount,       SYS_umount2,        SYS_unshare,
-    SYS_setns,      SYS_pivot_root,       SYS_perf_event_open,   SYS_socket,      SYS_socketpair,     SYS_kexec_load,
-    SYS_open_tree,  SYS_move_mount,       SYS_fsopen,            SYS_pidfd_getfd, SYS_memfd_create,   SYS_personality,
+    SYS_ptrace,      SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_userfaultfd, SYS_io_uring_setup,   SYS_bpf,
+    SYS_keyctl,      SYS_add_key,          SYS_request_key,
+    SYS_mount,       SYS_umount2,          SYS_unshare,
+    SYS_setns,       SYS_pivot_root,       SYS_perf_event_open,
+    SYS_socket,      SYS_socketpair,       SYS_kexec_load,
+    SYS_open_tree,   SYS_move_mount,       SYS_fsopen,
+    SYS_pidfd_getfd, SYS_memfd_create,     SYS_personality,
 };
 
 // Without a pid namespace, what leaves its process group outlives its build.

@@ -12,8 +12,8 @@ namespace assay::jail {
 
 struct Context {
   JailPlan plan;
-  UniqueFd lifeline;             // for pid 1: its other end closes when the supervisor dies
-  std::vector<UniqueFd> job;     // runner: plan, report, artifact, buffers
+  UniqueFd lifeline;          // for pid 1: its other end closes when the supervisor dies
+  std::vector<UniqueFd> job;  // runner: plan, report, artifact, buffers
   UniqueFd notify_init, notify_job;
   LaunchReport report;
 
@@ -24,22 +24,22 @@ struct Context {
 
 // False: the step failed in a way that the jail cannot do without; the report names it.  A wall that
 // the kernel refuses is no failure: its bit stays unset.
-bool PinToCpus(Context& context);                // resources.cpp
-bool GiveAwayFolders(Context& context);          // user.cpp; root's writable folders become the own user's
-bool EnterUserNamespace(Context& context);       // user.cpp; an ordinary user's only key to the others
-bool SeparateNamespaces(Context& context);       // namespaces.cpp
-bool BuildRoot(Context& context);                // root.cpp
-bool BecomeOwnUser(Context& context);            // user.cpp; root leaves its rights here
-bool ForbidNewPrivileges(Context& context);      // user.cpp
-bool RestrictFiles(Context& context);            // landlock.cpp
-bool LimitResources(Context& context);           // resources.cpp
-bool HoldProcessGroup(Context& context);         // seccomp.cpp; build profile without a pid namespace
+bool PinToCpus(Context& context);            // resources.cpp
+bool GiveAwayFolders(Context& context);      // user.cpp; root's writable folders become the own user's
+bool EnterUserNamespace(Context& context);   // user.cpp; an ordinary user's only key to the others
+bool SeparateNamespaces(Context& context);   // namespaces.cpp
+bool BuildRoot(Context& context);            // root.cpp
+bool BecomeOwnUser(Context& context);        // user.cpp; root leaves its rights here
+bool ForbidNewPrivileges(Context& context);  // user.cpp
+bool RestrictFiles(Context& context);        // landlock.cpp
+bool LimitResources(Context& context);       // resources.cpp
+bool HoldProcessGroup(Context& context);     // seccomp.cpp; build profile without a pid namespace
 
 // In the children.
-int ArrangeDescriptors(Context& context);        // descriptors.cpp; the control socket's new number, or -1
-[[noreturn]] void RunInit(Context& context);     // init.cpp
+int ArrangeDescriptors(Context& context);     // descriptors.cpp; the control socket's new number, or -1
+[[noreturn]] void RunInit(Context& context);  // init.cpp
 
 // All of it; true when init and job run.
-bool Launch(Context& context);                   // launch.cpp
+bool Launch(Context& context);  // launch.cpp
 
 }  // namespace assay::jail

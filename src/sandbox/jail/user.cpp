@@ -48,7 +48,8 @@ bool GiveAway(const std::string& folder, unsigned user) {
   bool done = true;
   while (const dirent* entry = ::readdir(entries)) {
     const std::string name = entry->d_name;
-    if (name != "." && name != ".." && ::fchownat(::dirfd(entries), name.c_str(), user, user, AT_SYMLINK_NOFOLLOW) != 0) done = false;
+    if (name != "." && name != ".." && ::fchownat(::dirfd(entries), name.c_str(), user, user, AT_SYMLINK_NOFOLLOW) != 0)
+      done = false;
   }
   ::closedir(entries);
   return done;
@@ -73,7 +74,8 @@ bool EnterUserNamespace(Context& context) {
   const unsigned group = ::getegid();
   if (::unshare(CLONE_NEWUSER) != 0) return true;
   const std::string inner = std::to_string(kInnerUser) + " ";
-  if (!WriteFile("/proc/self/setgroups", "deny") || !WriteFile("/proc/self/uid_map", inner + std::to_string(user) + " 1") ||
+  if (!WriteFile("/proc/self/setgroups", "deny") ||
+      !WriteFile("/proc/self/uid_map", inner + std::to_string(user) + " 1") ||
       !WriteFile("/proc/self/gid_map", inner + std::to_string(group) + " 1")) {
     return context.Fail("user map", errno);
   }

@@ -45,13 +45,15 @@ bool ReadPlan(Context& context) {
   struct stat info {};
   if (::fstat(fds[0].get(), &info) != 0) return context.Fail("read the plan", errno);
   std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  if (::pread(fds[0].get(), bytes.data(), bytes.size(), 0) != info.st_size) return context.Fail("read the plan", EPROTO);
+  if (::pread(fds[0].get(), bytes.data(), bytes.size(), 0) != info.st_size)
+    return context.Fail("read the plan", EPROTO);
   std::optional<JailPlan> plan = Decode(bytes);
   if (!plan || plan->argv.empty()) return context.Fail("decode the plan", EPROTO);
   context.plan = std::move(*plan);
   context.lifeline = std::move(fds[1]);
   for (size_t i = kFixedDescriptors; i < fds.size(); ++i) context.job.push_back(std::move(fds[i]));
-  if (context.plan.profile == Profile::kRunner && context.job.size() < 3) return context.Fail("receive descriptors", EPROTO);
+  if (context.plan.profile == Profile::kRunner && context.job.size() < 3)
+    return context.Fail("receive descriptors", EPROTO);
   return true;
 }
 
