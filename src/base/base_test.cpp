@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <set>
@@ -85,6 +88,41 @@ TEST(File, ReadsOnlyRegularFilesWithinTheLimit) {
   EXPECT_EQ(ReadFile(folder.path()).error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(ReadFile("/dev/zero").error().code, ErrorCode::kInvalidInput);
   EXPECT_EQ(ReadFile(folder.path() / "none").error().code, ErrorCode::kNotFound);
+}
+
+// A fork leaves its folder without clearing up, as a kill would.
+std::filesystem::path FolderOfTheDead(bool dead) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto folder = TemporaryFolder::Create("assay-base-dead-");
+    const std::string path = folder.ok() ? folder.value().path().string() : "";
+    static_cast<void>(!::write(ends[1], path.data(), path.size()));
+    if (!dead) ::pause();
+    ::_exit(0);
+  }
+  char path[256] = {};
+  EXPECT_GT(::read(ends[0], path, sizeof path - 1), 0);
+  if (dead) ::waitpid(child, nullptr, 0);
+  if (!dead) ::kill(child, SIGKILL);  // a zombie still has its number: its folder is not for others to clear
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return path;
+}
+
+TEST(File, AFolderOfADeadProcessIsClearedAndThatOfALivingOneIsNot) {
+  const auto dead = FolderOfTheDead(true), unburied = FolderOfTheDead(false);
+  EXPECT_TRUE(std::filesystem::exists(unburied));
+  {
+    const auto folder = std::move(TemporaryFolder::Create("assay-base-dead-")).value();
+    EXPECT_FALSE(std::filesystem::exists(dead));
+    EXPECT_TRUE(std::filesystem::exists(unburied));
+  }
+  while (::wait(nullptr) > 0) {
+  }
+  const auto folder = std::move(TemporaryFolder::Create("assay-base-dead-")).value();
+  EXPECT_FALSE(std::filesystem::exists(unburied));
 }
 
 }  // namespace

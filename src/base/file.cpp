@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,9 +58,39 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view b
   return Ok();
 }
 
+namespace {
+
+// Whose folder it is: process ids mean nothing in another pid namespace that shares the folder.
+std::string OwnerMark(pid_t pid) {
+  struct stat space {};
+  const bool known = ::stat("/proc/self/ns/pid", &space) == 0;
+  return std::to_string(known ? space.st_ino : 0) + "-" + std::to_string(pid) + "-";
+}
+
+// A killed process cannot clear away; the next one does it.
+void ClearAfterTheDead(const std::filesystem::path& base, std::string_view prefix) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at_entry(base, error), end; !error && at_entry != end; at_entry.increment(error)) {
+    const std::filesystem::path folder = at_entry->path();
+    const std::string name = folder.filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const size_t at = name.find('-', prefix.size());
+    const pid_t pid = at == std::string::npos ? 0 : static_cast<pid_t>(std::strtol(name.c_str() + at + 1, nullptr, 10));
+    const bool ours = pid > 0 && name.starts_with(std::string(prefix) + OwnerMark(pid));
+    if (ours && ::kill(pid, 0) != 0 && errno == ESRCH) {
+      std::error_code ignored;  // somebody else's may resist
+      std::filesystem::remove_all(folder, ignored);
+    }
+  }
+}
+
+}  // namespace
+
 Result<TemporaryFolder> TemporaryFolder::Create(std::string_view prefix) {
-  const char* base = std::getenv("TMPDIR");
-  std::string pattern = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/" + std::string(prefix) + "XXXXXX";
+  const char* named = std::getenv("TMPDIR");
+  const std::string base = named != nullptr && *named != '\0' ? named : "/tmp";
+  ClearAfterTheDead(base, prefix);
+  std::string pattern = base + "/" + std::string(prefix) + OwnerMark(::getpid()) + "XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return SystemError("cannot make a folder like " + pattern, errno);
   return TemporaryFolder(pattern);
 }
