@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kOracleRules = 1;
 constexpr const char* kSymbol = "assay_oracle";
-constexpr std::chrono::seconds kBuildLimit{300};
+constexpr std::chrono::seconds kBuildLimit{120};
 // A slice costs a millisecond; a reference that needs minutes for a question is broken, not slow.
 constexpr std::chrono::seconds kAnswerLimit{120};
 constexpr uint64_t kMaxResponse = uint64_t{2} << 30;

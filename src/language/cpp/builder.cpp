@@ -26,8 +26,8 @@ namespace {
 // Raised when the harness's own part of a build changes, so that no old object answers for a new rule.
 constexpr int64_t kBuildRules = 1;
 
-constexpr std::chrono::milliseconds kLeastLimit{5'000};
-constexpr std::chrono::milliseconds kMostLimit{20'000};
+constexpr std::chrono::seconds kLeastLimit{5};
+constexpr std::chrono::seconds kMostLimit{20};
 constexpr double kTimesBaseline = 10;
 
 // One build, whatever asked for it.
@@ -183,9 +183,10 @@ struct CppBuilder::State {
   void SetLimit(const Contract& contract, CompileJob& job) {
     const std::lock_guard lock(mutex);
     job.limit = kMostLimit;
+    if (job.toolchain->family != CompilerFamily::kGcc) return;  // the baseline says nothing about another compiler
     const auto at = first_baseline.find(contract.hash);
     if (at == first_baseline.end()) return;
-    const auto tenfold = std::chrono::milliseconds(static_cast<int64_t>(at->second * kTimesBaseline * 1000));
+    const auto tenfold = std::chrono::seconds(static_cast<int64_t>(at->second * kTimesBaseline + 1));
     job.limit = std::clamp(tenfold, kLeastLimit, kMostLimit);
     job.limit_reason = fmt::format(" ({:.0f} times the baseline's {}, at least 5 s)", kTimesBaseline, Seconds(at->second));
   }
@@ -252,7 +253,7 @@ Result<BuildOutcome> CppBuilder::BuildReference(const Contract& contract, const 
   const Result<Toolchain>& toolchain = PrimaryToolchain();
   if (!toolchain.ok()) return toolchain.error();
   ASSAY_TRY(Plan plan, PlanReference(contract, reference, toolchain.value()));
-  plan.job.limit = std::chrono::milliseconds(120'000);  // the contract's author may wait for it; a jail still ends it
+  plan.job.limit = std::chrono::seconds(120);  // the contract's author may wait for it; a jail still ends it
   ASSAY_TRY(BuildOutcome outcome, state_->Run(plan));
   if (const auto* artifact = std::get_if<Artifact>(&outcome); artifact != nullptr && reference.kind == ReferenceKind::kBaseline) {
     const std::lock_guard lock(state_->mutex);

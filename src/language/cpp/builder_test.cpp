@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "language/cpp/compile.h"
 #include "language/cpp/directives.h"
 #include "language/cpp/machine_code.h"
 #include "language/cpp/toolchain.h"
@@ -84,6 +85,21 @@ TEST_F(BuilderTest, RefusesWithReasonAndEvidence) {
     EXPECT_EQ(Name(rejected->reason), Name(row.reason));
     EXPECT_THAT(rejected->evidence, HasSubstr(row.evidence));
   }
+}
+
+TEST_F(BuilderTest, CompileBombsEnd) {
+  ASSERT_TRUE(PrimaryToolchain().ok());
+  CompileJob job;
+  job.toolchain = &PrimaryToolchain().value();
+  job.source = "template <int A, long B> struct F { static constexpr long v = F<A - 1, B * 2>::v + F<A - 1, B * 2 + 1>::v; };\n"
+               "template <long B> struct F<0, B> { static constexpr long v = B; };\nextern \"C\" long toy() { return F<22, 0>::v; }\n";
+  job.policy.required_exports = {"toy"};
+  job.limit = std::chrono::seconds(1);
+  const auto outcome = Compile(job);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  const auto* rejected = std::get_if<Rejected>(&outcome.value());
+  ASSERT_NE(rejected, nullptr);
+  EXPECT_EQ(Name(rejected->reason), Name(Reason::kBuildTimeout)) << rejected->evidence;
 }
 
 TEST_F(BuilderTest, AcceptsTheNeighbours) {

@@ -68,7 +68,7 @@ class Workshop {
     return Workshop(std::move(folder));
   }
 
-  Result<JailedRun> Run(const CompileJob& job, std::vector<std::string> argv, std::chrono::milliseconds limit) const {
+  Result<JailedRun> Run(const CompileJob& job, std::vector<std::string> argv) const {
     JailSpec jail;
     jail.argv = std::move(argv);
     jail.read_only = ToolchainPaths();
@@ -79,7 +79,8 @@ class Workshop {
     limits.address_space = uint64_t{3} << 30;
     limits.file_size = kMaxOutputFile;
     limits.processes = 32;
-    limits.wall = limit;
+    limits.cpu = job.limit;
+    limits.wall = job.limit * kWallTimes;
     return RunJailed(jail, limits);
   }
 
@@ -90,11 +91,17 @@ class Workshop {
   TemporaryFolder folder_;
 };
 
+// The kernel kills the compiler proper at the limit, and its driver reports that and exits.
+bool OutOfTime(const CompileJob& job, const JailedRun& run) {
+  if (std::get_if<TimedOut>(&run.outcome) != nullptr) return true;
+  return run.seconds >= 0.9 * static_cast<double>(job.limit.count()) && run.output.find("signal terminated program") != std::string::npos;
+}
+
 // Nothing when the step succeeded.
 std::optional<Rejected> StepFailure(const CompileJob& job, const JailedRun& run, std::string_view step) {
   if (const auto* exited = std::get_if<Exited>(&run.outcome); exited != nullptr && exited->code == 0) return std::nullopt;
-  if (const auto* late = std::get_if<TimedOut>(&run.outcome)) {
-    return Refuse(Reason::kBuildTimeout, "builds", fmt::format("{} did not end within {}{}", step, Seconds(static_cast<double>(late->limit.count()) * 1e-3), job.limit_reason));
+  if (OutOfTime(job, run)) {
+    return Refuse(Reason::kBuildTimeout, "builds", fmt::format("{} did not end within {} s of processor time{}", step, job.limit.count(), job.limit_reason));
   }
   std::string evidence = OwnMessages(run.output, kSource);
   if (std::get_if<Exited>(&run.outcome) == nullptr || evidence.empty()) {
@@ -140,13 +147,13 @@ Result<CompileOutcome> Compile(const CompileJob& job) {
   ASSAY_TRY(const Workshop workshop, Workshop::Open(job));
   CompiledFile file;
   file.command = CompileCommand(job);
-  ASSAY_TRY(const JailedRun compiled, workshop.Run(job, file.command, job.limit));
+  ASSAY_TRY(const JailedRun compiled, workshop.Run(job, file.command));
   if (auto failure = StepFailure(job, compiled, "compiling")) return CompileOutcome(std::move(*failure));
   ASSAY_TRY(const std::string object, workshop.Read(kObject));
   if (auto missing = MissingEntry(object, job.policy)) return CompileOutcome(std::move(*missing));
   if (auto trouble = CheckObject(object, job.policy)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
 
-  ASSAY_TRY(const JailedRun linked, workshop.Run(job, LinkCommand(job), job.limit));
+  ASSAY_TRY(const JailedRun linked, workshop.Run(job, LinkCommand(job)));
   if (auto failure = StepFailure(job, linked, "linking")) return CompileOutcome(std::move(*failure));
   ASSAY_TRY(file.bytes, workshop.Read(kShared));
   if (auto trouble = CheckSharedObject(file.bytes, job.policy)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
