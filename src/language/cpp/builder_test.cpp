@@ -72,7 +72,7 @@ TEST_F(BuilderTest, RefusesWithReasonAndEvidence) {
       {"thread-local", ToyKernel("++count;", "static thread_local int count;"), Reason::kPolicy, "thread-local"},
       {"ifunc", ToyKernel("helper();", "static void a() {}\nextern \"C\" { static void (*pick())() { return a; } }\nstatic void helper() __attribute__((ifunc(\"pick\")));"),
        Reason::kPolicy, "IRELATIVE"},
-      {"huge bss", ToyKernel("big[N] = 1;", "static char big[3l << 30];"), Reason::kPolicy, ".bss"},
+      {"huge bss", ToyKernel("big[N] = 1;", "static volatile char big[3l << 29];"), Reason::kPolicy, ".bss"},
       {"include of a path", ToyKernel("", "#include \"/etc/passwd\""), Reason::kPolicy, "/etc/passwd"},
       {"flag beyond the policy", ToyKernel(), Reason::kPolicy, "-ffast-math needs fp"},
   };
