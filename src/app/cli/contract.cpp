@@ -46,7 +46,7 @@ Result<int> Command(const CheckArguments& arguments) {
   ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, {}));
   ASSAY_TRY(const std::vector<Template> templates, ReadTemplates(shop.contract));
   Print(Overview(shop.contract, templates) + "\n");
-  ASSAY_TRY(const Admission admission, shop.gate->Admit(shop.contract));
+  ASSAY_TRY(const Admission admission, shop.Admit());
   ASSAY_TRY_STATUS(WriteJson(arguments.json, AdmissionJson(admission)));
   Print(AdmissionText(admission, shop.contract.name, OutputWidth()));
   return admission.admitted ? kDone : kRefused;

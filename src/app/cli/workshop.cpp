@@ -26,6 +26,17 @@ Status CheckWorkloads(const Contract& contract, const std::vector<std::string>& 
   return Ok();
 }
 
+// Compilers are part of the key: a new one may turn an honest kernel into another.
+std::string AdmissionKey(const Contract& contract) {
+  std::string key(kGateVersion);
+  const Versions versions = VersionsHere(contract);
+  for (const char* compiler : {"g++", "clang++"}) {
+    const auto at = versions.find(compiler);
+    if (at != versions.end()) key += " " + at->second;
+  }
+  return key;
+}
+
 }  // namespace
 
 Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& options) {
@@ -54,19 +65,17 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
 }
 
 Result<Admission> Workshop::Admitted(const std::function<void()>& when_missing) {
-  // Compilers are part of the key: a new one may turn an honest kernel into another.
-  std::string key(kGateVersion);
-  for (const char* compiler : {"g++", "clang++"}) {
-    const Versions versions = VersionsHere(contract);
-    const auto at = versions.find(compiler);
-    if (at != versions.end()) key += " " + at->second;
-  }
-  ASSAY_TRY(std::optional<Admission> known, ledger->FindAdmission(contract.hash, key));
+  ASSAY_TRY(std::optional<Admission> known, ledger->FindAdmission(contract.hash, AdmissionKey(contract)));
   if (known) return *known;
   when_missing();
+  return Admit();
+}
+
+Result<Admission> Workshop::Admit() {
   ASSAY_TRY(Admission admission, gate->Admit(contract));
-  admission.gate_version = key;
-  ASSAY_TRY_STATUS(ledger->AppendAdmission(contract.hash, admission));
+  admission.gate_version = AdmissionKey(contract);
+  // A refusal is worked out again each time: what the ledger keeps cannot be taken back.
+  if (admission.admitted) ASSAY_TRY_STATUS(ledger->AppendAdmission(contract.hash, admission));
   return admission;
 }
 

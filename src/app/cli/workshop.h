@@ -42,6 +42,8 @@ struct Workshop {
 
   // From the ledger, or worked out now and kept there.
   Result<Admission> Admitted(const std::function<void()>& when_missing);
+  // Worked out now, whatever the ledger knows, and kept there when it is one.
+  Result<Admission> Admit();
 };
 
 // A candidate of a contract's template, baseline or peer by name, or of a file; `what` is the user's word.
