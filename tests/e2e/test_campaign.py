@@ -21,6 +21,10 @@ extern "C" void toy_scale_add(const float* x, float* y, int64_t B, int64_t N, fl
 
 
 class Campaigns(Workspace):
+    def setUp(self):
+        super().setUp()
+        self.admitted()
+
     def test_a_campaign_ends_with_a_proved_winner_and_its_evidence(self):
         contract = self.toy()
         outcome = self.expect(ENDED, "run", contract, "--budget", 5, "--json", "run.json", "--report", "page.html")
