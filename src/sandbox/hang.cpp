@@ -37,11 +37,9 @@ std::vector<int> Threads(pid_t pid) {
 ThreadSample ReadSample(pid_t pid, int thread) {
   ThreadSample sample{};
   const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/syscall";
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[256] = {};
-  if (!fd.valid() || ::read(fd.get(), text, sizeof(text) - 1) <= 0) return sample;
-  std::string line(text);
+  std::string line = ReadProcFile(path);
   while (!line.empty() && line.back() == '\n') line.pop_back();
+  if (line.empty()) return sample;
   sample.in_system_call = line.rfind("-1 ", 0) != 0;
   const size_t last = line.find_last_of(' ');
   if (last == std::string::npos) return sample;
@@ -51,6 +49,13 @@ ThreadSample ReadSample(pid_t pid, int thread) {
 }
 
 }  // namespace
+
+std::string ReadProcFile(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[4096];
+  const ssize_t got = fd.valid() ? ::read(fd.get(), text, sizeof(text)) : 0;
+  return std::string(text, got > 0 ? static_cast<size_t>(got) : 0);
+}
 
 std::vector<ThreadSample> SampleThreads(Session::State& state) {
   std::vector<ThreadSample> samples;

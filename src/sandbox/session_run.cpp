@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <type_traits>
 
@@ -82,12 +83,30 @@ Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming
   return completed;
 }
 
-Hung ExplainHang(Session::State& state, std::chrono::nanoseconds limit) {
+// What looks like a hang from outside may have a cause that has a name of its own.
+std::optional<Ended> NameTheCause(Session::State& state) {
+  const std::string folder = "/proc/" + std::to_string(state.process->job());
+  const std::optional<Outcome> cause = [&]() -> std::optional<Outcome> {
+    if (ReadProcFile(folder + "/stat").find(") Z ") != std::string::npos) return Exited{0};
+    unsigned long long pages = 0;
+    if (std::sscanf(ReadProcFile(folder + "/statm").c_str(), "%llu", &pages) != 1) return std::nullopt;
+    const uint64_t limit = state.spec.limits.address_space + state.plan->start.reserve_bytes;
+    if (pages * 4096 < limit / 20 * 19) return std::nullopt;
+    return OutOfMemory{state.spec.limits.address_space};
+  }();
+  if (!cause) return std::nullopt;
+  state.process->Bury();
+  const bool left = std::holds_alternative<Exited>(*cause);
+  return Ended{*cause, left ? "the main thread ended" : Describe(*cause), std::nullopt, -1, state.Printed()};
+}
+
+UnitOutcome ExplainHang(Session::State& state, std::chrono::nanoseconds limit) {
   Hung hung{limit, SampleThreads(state), ""};
+  state.stopped = false;
+  if (auto cause = NameTheCause(state)) return *std::move(cause);
   const uint32_t call = state.report->calls_begun % (ring::kCalls + 1);
   hung.evidence = "call " + std::to_string(call == 0 ? 0 : call - 1) + " of the unit did not return within " +
                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit).count()) + " ms";
-  state.stopped = false;
   state.process->Bury();
   return hung;
 }
@@ -131,7 +150,7 @@ Result<UnitOutcome> Session::Run(std::span<const Call> calls, std::chrono::nanos
   // was stopped on its way there and costs nothing else.
   WakeFutex(&state.plan->sequence);
   const bool woken = state.AwaitDone(before, limit, mode, timing.wakes);
-  if (!woken) return UnitOutcome(ExplainHang(state, limit));
+  if (!woken) return ExplainHang(state, limit);
   ASSAY_TRY(const std::optional<Ending> ending, state.process->Stop(mode == WaitMode::kSpin));
   const int64_t end = MonotonicNs();
 

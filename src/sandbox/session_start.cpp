@@ -248,7 +248,9 @@ Result<StartOutcome> Session::Start(const SessionSpec& spec) {
   if (stage == ring::Stage::kSymbolFailed) return StartOutcome(LoadFailed{LoadStage::kSymbol, text});
   if (stage == ring::Stage::kBroken) return Error{ErrorCode::kUnavailable, "the runner could not start: " + text};
   Walls& walls = state->process->walls();
-  walls.seccomp = state->report->filter != static_cast<uint32_t>(ring::FilterMode::kNone);
+  // Asked of the kernel: the report is already the candidate's to write.
+  const std::string status = ReadProcFile("/proc/" + std::to_string(state->process->job()) + "/status");
+  walls.seccomp = status.find("Seccomp:\t2") != std::string::npos;
   walls.thread_budget = walls.thread_budget || walls.notification;
   state->cpu_ns = ProcessCpuNs(state->process->job());
   return StartOutcome(Session(std::move(state)));

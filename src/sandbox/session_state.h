@@ -45,6 +45,8 @@ struct Session::State {
 
 long WakeFutex(const std::atomic<uint32_t>* word);
 int64_t MonotonicNs();
+// The first kilobytes of a small file of /proc; empty when it cannot be read.
+std::string ReadProcFile(const std::string& path);
 // CPU time of all threads of a process; exact while it is stopped.
 int64_t ProcessCpuNs(pid_t pid);
 // Ten rounds of where each thread stands; leaves the process stopped.  Empty when it died meanwhile.

@@ -178,6 +178,7 @@ TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
       "#include <stdlib.h>\n__attribute__((constructor)) void early(void) { _exit(0); } void entry(void) {}");
   const auto forever =
       CompileShared("__attribute__((constructor)) void early(void) { for (;;) __asm__(\"\"); } void entry(void) {}");
+  const auto huge = CompileShared("char block[100L << 30]; void entry(void) { block[0] = 1; }", {"-mcmodel=large"});
   std::ofstream(testing::Workshop() / "noise.so") << "this is no shared object";
   struct Case {
     const char* name;
@@ -190,6 +191,7 @@ TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
       {"no such symbol", good, "entri", "symbol"},
       {"a symbol that nobody has", needs, "entry", "open"},
       {"not a shared object", testing::Workshop() / "noise.so", "entry", "open"},
+      {"wants 100 GiB", huge, "entry", "open"},
       {"ends in its constructor", constructor, "entry", "exited with code 0"},
       {"never leaves its constructor", forever, "entry", "not finished within 300 ms"},
       {"no such file", testing::Workshop() / "absent.so", "entry", "error"},

@@ -142,10 +142,10 @@ void TakeOrder(Init& init) {
 void TakeListener(Init& init) {
   char byte = 0;
   UniqueFd fds[2];
-  if (Receive(init.notify.get(), &byte, 1, fds) <= 0) {
-    init.notify.reset();
-    return;
-  }
+  const ssize_t got = Receive(init.notify.get(), &byte, 1, fds);
+  // One message and no more: a second one would be the candidate's.
+  init.notify.reset();
+  if (got <= 0) return;
   init.listener = std::move(fds[0]);
   const RefusalReport listening;
   ::send(init.lifeline.get(), &listening, sizeof(listening), MSG_NOSIGNAL | MSG_DONTWAIT);
