@@ -20,8 +20,8 @@
 // assay:knob NC = 32 | 64 | 96 | 128 | 192 | 256 default 96
 // assay:knob UNROLL = 1 | 2 | 4
 // assay:knob FETCH = 0 | 4 | 8 | 16
-// assay:knob FEW_TERMS = 2 | 4 | 8 default 4
-// assay:knob FEW_COLUMNS = 128 | 256 | 512 | 1024 default 256
+// assay:knob FEW_TERMS = 4 | 8 | 16 default 8
+// assay:knob FEW_COLUMNS = 256 | 512 | 1024 default 512
 // assay:flag -march=native
 // assay:flag -O3 | -O2
 // assay:flag none | -mtune=skylake-avx512 | -mtune=icelake-server
@@ -220,40 +220,47 @@ __attribute__((noinline)) void Tile(const float* a, const float* b, int64_t term
   }
 }
 
-// Few rows and B not transposed: B is used where it lies, row by row, and C is what stays in L1.
+constexpr int64_t kFewVecs = FEW_COLUMNS / kLanes;
+
+// Few rows and B not transposed: B is used where it lies, row by row, and the sums stay in L1.  They are kept apart from
+// C, whose rows may all fall into the same cache sets as those of B.
 template <int R>
 void FewRows(const Problem& p, int64_t m, float* a) {
   for (int64_t k = 0; k < p.K; ++k) {
     for (int64_t r = 0; r < R; ++r) a[k * R + r] = p.ta ? p.a[k * p.lda + m + r] : p.a[(m + r) * p.lda + k];
   }
+  Vec* sums = reinterpret_cast<Vec*>(a + RoundUp(p.K * R, 16));
   float* c = p.c + m * p.ldc;
-  for (int64_t left = 0; left < p.N; left += FEW_COLUMNS) {
-    const int64_t right = Smaller(left + FEW_COLUMNS, p.N);
+  const int64_t whole = p.N / kLanes;
+  for (int64_t left = 0; left < whole; left += kFewVecs) {
+    const int64_t vecs = Smaller(kFewVecs, whole - left);
     const auto sweep = [&](int64_t k, auto terms) __attribute__((always_inline)) {
       const float* x = a + k * R;
-      const float* b = p.b + k * p.ldb;
-      int64_t n = left;
-      for (; n + kLanes <= right; n += kLanes) {
+      const float* b = p.b + k * p.ldb + left * kLanes;
+      for (int64_t n = 0; n < vecs; ++n) {
         Vec acc[R];
-        For<R>([&](auto r) __attribute__((always_inline)) { acc[r] = k == 0 ? Vec{} : Load(c + r * p.ldc + n); });
+        For<R>([&](auto r) __attribute__((always_inline)) { acc[r] = k == 0 ? Vec{} : sums[n * R + r]; });
         For<terms>([&](auto u) __attribute__((always_inline)) {
-          __builtin_prefetch(b + (u + terms) * p.ldb + n, 0, 3);
-          const Vec y = Load(b + u * p.ldb + n);
+          __builtin_prefetch(b + (u + terms) * p.ldb + n * kLanes, 0, 3);
+          const Vec y = Load(b + u * p.ldb + n * kLanes);
           For<R>([&](auto r) __attribute__((always_inline)) { acc[r] += x[u * R + r] * y; });
         });
-        For<R>([&](auto r) __attribute__((always_inline)) { StoreLoose(c + r * p.ldc + n, acc[r]); });
-      }
-      for (; n < right; ++n) {
-        for (int r = 0; r < R; ++r) {
-          float sum = k == 0 ? 0.0f : c[r * p.ldc + n];
-          for (int u = 0; u < terms; ++u) sum += x[u * R + r] * b[u * p.ldb + n];
-          c[r * p.ldc + n] = sum;
-        }
+        For<R>([&](auto r) __attribute__((always_inline)) { sums[n * R + r] = acc[r]; });
       }
     };
     int64_t k = 0;
     for (; k + FEW_TERMS <= p.K; k += FEW_TERMS) sweep(k, std::integral_constant<int, FEW_TERMS>{});
     for (; k < p.K; ++k) sweep(k, std::integral_constant<int, 1>{});
+    for (int64_t n = 0; n < vecs; ++n) {
+      For<R>([&](auto r) __attribute__((always_inline)) { StoreLoose(c + r * p.ldc + (left + n) * kLanes, sums[n * R + r]); });
+    }
+  }
+  for (int64_t n = whole * kLanes; n < p.N; ++n) {
+    float sum[R] = {};
+    for (int64_t k = 0; k < p.K; ++k) {
+      for (int r = 0; r < R; ++r) sum[r] += a[k * R + r] * p.b[k * p.ldb + n];
+    }
+    for (int r = 0; r < R; ++r) c[r * p.ldc + n] = sum[r];
   }
 }
 
@@ -307,7 +314,8 @@ void Run(const Problem& p) {
   const int64_t threads = Smaller(omp_get_max_threads(), units);
   const int64_t share = (units + threads - 1) / threads * unit;
   int64_t floats = Floats(p);
-  if (floats < p.K * kFewRows) floats = p.K * kFewRows;
+  const int64_t few = RoundUp(p.K * kFewRows, 16) + FEW_COLUMNS * kFewRows;
+  if (floats < few) floats = few;
   floats = RoundUp(floats, 16);
   char* memory = static_cast<char*>(malloc(static_cast<size_t>(threads * floats * 4 + 64)));
   if (!memory) return;

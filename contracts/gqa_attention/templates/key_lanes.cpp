@@ -16,19 +16,20 @@
 // KEY_BLOCK (scores and probabilities of one tile must stay in L1, the block's K and V in L2); TILES.
 //
 // assay:template key_lanes
-// assay:knob MR = 4 | 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 8
+// assay:knob MR = 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 8
 // assay:knob NS = 1 | 2 | 3 | 4 | 5 default 2
 // assay:knob NP = 1 | 2 | 3 | 4 default 2
 // assay:when 14 <= MR * NS and MR * NS + NS + 1 <= 32
 // assay:when 14 <= MR * NP and MR * NP + NP + 1 <= 32
-// assay:knob KEY_BLOCK = 64 | 128 | 192 | 256 | 384 | 512 default 128
-// assay:knob TILES = 1 | 2 | 4 | 6 | 8 | 12 default 4
+// assay:knob KEY_BLOCK = 128 | 192 | 256 | 384 | 512 | 768 default 256
+// assay:knob TILES = 2 | 4 | 6 | 8 | 12 default 4
 // assay:knob UNROLL_QK = 1 | 2 | 4
 // assay:knob UNROLL_PV = 1 | 2 | 4
 // assay:knob Q_LAYOUT = rows | columns
-// assay:knob FETCH = 0 | 4 | 8 | 16 | 32 default 8
-// assay:knob AHEAD = yes | no
-// assay:knob STORE = plain | stream
+// assay:knob FETCH = 0 | 8 | 16 | 32 default 8
+// assay:knob AHEAD = 0 | 1 | 2 | 3 default 2
+// assay:knob STORE = stream | plain
+// assay:knob HEADS = 2 | 4 | 8 | 16 default 8
 // assay:knob ORDER = by_length | by_head
 // assay:flag -march=native
 // assay:flag -O3 | -O2
@@ -95,10 +96,11 @@ INLINE IntVec Iota(std::integer_sequence<int, I...>) {
   return IntVec{I...};
 }
 
-// 2^x for x <= 0, zero below 2^-127.  Round to nearest by a magic addend whose low bits are the biased exponent, then a
-// polynomial of degree 6 on [-1/2, 1/2]: relative error below 1.4 u, and exactly 1 at 0.
+// 2^x for x <= 0, zero below 2^-127.  Round to nearest by a magic addend whose low bits are the exponent, then a polynomial
+// of degree 6 on [-1/2, 1/2]: relative error below 1.4 u, and exactly 1 at 0.  The exponent is added as an integer; at
+// the clamp the polynomial is exactly 1 and the sum of bits exactly 0.
 INLINE Vec Exp2(Vec x) {
-  const Vec magic = Broadcast(12582912.0f + 127.0f);
+  const Vec magic = Broadcast(12582912.0f);
   // For x <= 0 a larger magnitude is a larger unsigned word, and an integer minimum leaves the FMA pipes free.
   const WordVec word = reinterpret_cast<WordVec>(x), least = reinterpret_cast<WordVec>(Broadcast(-127.0f));
   x = reinterpret_cast<Vec>(word < least ? word : least);
@@ -111,7 +113,7 @@ INLINE Vec Exp2(Vec x) {
   p = p * f + 2.402265221e-01f;
   p = p * f + 6.931472421e-01f;
   p = p * f + 1.0f;
-  return p * reinterpret_cast<Vec>(reinterpret_cast<IntVec>(shifted) << 23);
+  return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + (reinterpret_cast<IntVec>(shifted) << 23));
 }
 
 // ln(x) for normal x > 0 by 2 atanh((m - 1) / (m + 1)), m in [sqrt(1/2), sqrt(2)); relative error below 2 u.
@@ -185,17 +187,19 @@ struct Ahead {
 
   template <int D>
   INLINE void Next() {
-    if (AHEAD == AHEAD_no || !late) return;
-    if (rows > 0) {
-      const float* at = p->q + Offset(head, row) * D;
-      for (int i = 0; i < D; i += 16) __builtin_prefetch(at + i, 0, 2);
-      ++row;
-      --rows;
-    } else if (STORE != STORE_stream && present_rows > 0) {
-      const float* at = p->o + Offset(present_head, present_row) * D;
-      for (int i = 0; i < D; i += 16) __builtin_prefetch(at + i, 1, 2);
-      ++present_row;
-      --present_rows;
+    if (AHEAD == 0 || !late) return;
+    for (int n = 0; n < AHEAD; ++n) {
+      if (rows > 0) {
+        const float* at = p->q + Offset(head, row) * D;
+        for (int i = 0; i < D; i += 16) __builtin_prefetch(at + i, 0, 3);
+        ++row;
+        --rows;
+      } else if (STORE != STORE_stream && present_rows > 0) {
+        const float* at = p->o + Offset(present_head, present_row) * D;
+        for (int i = 0; i < D; i += 16) __builtin_prefetch(at + i, 1, 3);
+        ++present_row;
+        --present_rows;
+      }
     }
   }
 
@@ -215,7 +219,7 @@ void PackKeys(const Problem& p, int64_t head, int64_t panel, float* to) {
     for (int d = 0; d < D; d += kLanes) {
       Vec x[kLanes];
       if (key + kLanes <= p.T) {
-        For<kLanes>([&](auto i) __attribute__((always_inline)) { x[i] = Load(from + (key + i) * p.ldk + d); });
+        For<kLanes>([&](auto i) __attribute__((always_inline)) { x[i] = Load(from + (key + i) * p.ldk + d); __builtin_prefetch(from + (key + i) * p.ldk + d + D, 0, 3); });
       } else {
         For<kLanes>([&](auto i) __attribute__((always_inline)) {
           x[i] = key + i < p.T ? Load(from + (key + i) * p.ldk + d) : Vec{};
@@ -234,6 +238,7 @@ void PackValues(const Problem& p, int64_t head, int64_t first, int64_t last, flo
   constexpr int kVecs = D / kLanes;
   for (int64_t j = first; j < last; ++j) {
     const float* from = p.v + ((b * p.T + j) * p.KV + kv) * D;
+    for (int i = 0; i < D; i += 16) __builtin_prefetch(from + D + i, 0, 3);
     For<kVecs>([&](auto i) __attribute__((always_inline)) {
       constexpr int panel = i / NP, width = (kVecs - panel * NP < NP ? kVecs - panel * NP : NP) * kLanes;
       Store(to + panel * NP * kLanes * p.T + j * width + (i % NP) * kLanes, Load(from + i * kLanes));
@@ -241,51 +246,59 @@ void PackValues(const Problem& p, int64_t head, int64_t first, int64_t last, flo
   }
 }
 
-// MR rows against N vectors of keys.  Rows at an edge see keys up to their own time only: limit[r] counts from the
-// panel's first key.
+// MR rows against N vectors of keys in each of `panels` panels.  Rows at an edge see keys up to their own time only:
+// past[r] counts the keys that row r sees from the first of the first panel on, less one.
 template <int D, int N>
-__attribute__((noinline)) void Scores(const float* q, const float* keys, float* s, Vec* maxima, bool edge,
-                                      const int32_t* limit) {
-  Vec acc[MR][N];
-  For<MR * N>([&](auto i) __attribute__((always_inline)) { acc[i / N][i % N] = Vec{}; });
-  for (int d = 0; d < D; d += UNROLL_QK) {
-    For<UNROLL_QK>([&](auto u) __attribute__((always_inline)) {
-      Vec key[N];
+__attribute__((noinline)) void Scores(const float* q, const float* keys, float* s, Vec* maxima, int panels,
+                                      const int32_t* past, Ahead& ahead) {
+  Vec largest[MR];
+  For<MR>([&](auto r) __attribute__((always_inline)) { largest[r] = maxima[r]; });
+  for (int panel = 0; panel < panels; ++panel) {
+    ahead.Next<D>();
+    Vec acc[MR][N];
+    For<MR * N>([&](auto i) __attribute__((always_inline)) { acc[i / N][i % N] = Vec{}; });
+    const float* x = q;
+    for (int d = 0; d < D; d += UNROLL_QK) {
+      For<UNROLL_QK>([&](auto u) __attribute__((always_inline)) {
+        Vec key[N];
+        For<N>([&](auto n) __attribute__((always_inline)) {
+          if (FETCH > 0) __builtin_prefetch(keys + (u + FETCH) * kPanel + n * kLanes, 0, 3);
+          key[n] = *reinterpret_cast<const Vec*>(keys + u * kPanel + n * kLanes);
+        });
+        For<MR>([&](auto r) __attribute__((always_inline)) {
+          const float value = Q_LAYOUT == Q_LAYOUT_columns ? x[u * MR + r] : x[r * D + u];
+          For<N>([&](auto n) __attribute__((always_inline)) { acc[r][n] += value * key[n]; });
+        });
+      });
+      x += Q_LAYOUT == Q_LAYOUT_columns ? UNROLL_QK * MR : UNROLL_QK;
+      keys += UNROLL_QK * kPanel;
+    }
+    const int32_t first = panel * kPanel;
+    if (past[0] < first + kPanel - 1) {  // the earliest row decides
+      const IntVec lane = Iota(std::make_integer_sequence<int, kLanes>{});
+      For<MR * N>([&](auto i) __attribute__((always_inline)) {
+        constexpr int r = i / N, n = i % N;
+        acc[r][n] = lane <= past[r] - first - n * kLanes ? acc[r][n] : Broadcast(kMasked);
+      });
+    }
+    For<MR>([&](auto r) __attribute__((always_inline)) {
       For<N>([&](auto n) __attribute__((always_inline)) {
-        if (FETCH > 0) __builtin_prefetch(keys + (u + FETCH) * kPanel + n * kLanes, 0, 3);
-        key[n] = *reinterpret_cast<const Vec*>(keys + u * kPanel + n * kLanes);
-      });
-      For<MR>([&](auto r) __attribute__((always_inline)) {
-        const float x = Q_LAYOUT == Q_LAYOUT_columns ? q[u * MR + r] : q[r * D + u];
-        For<N>([&](auto n) __attribute__((always_inline)) { acc[r][n] += x * key[n]; });
+        Store(s + r * kStride + n * kLanes, acc[r][n]);
+        largest[r] = Larger(largest[r], acc[r][n]);
       });
     });
-    q += Q_LAYOUT == Q_LAYOUT_columns ? UNROLL_QK * MR : UNROLL_QK;
-    keys += UNROLL_QK * kPanel;
+    s += kPanel;
   }
-  if (edge) {
-    const IntVec lane = Iota(std::make_integer_sequence<int, kLanes>{});
-    For<MR * N>([&](auto i) __attribute__((always_inline)) {
-      constexpr int r = i / N, n = i % N;
-      acc[r][n] = lane <= limit[r] - n * kLanes ? acc[r][n] : Broadcast(kMasked);
-    });
-  }
-  For<MR>([&](auto r) __attribute__((always_inline)) {
-    Vec largest = maxima[r];
-    For<N>([&](auto n) __attribute__((always_inline)) {
-      Store(s + r * kStride + n * kLanes, acc[r][n]);
-      largest = Larger(largest, acc[r][n]);
-    });
-    maxima[r] = largest;
-  });
+  For<MR>([&](auto r) __attribute__((always_inline)) { maxima[r] = largest[r]; });
 }
 
+// The vectors of keys that do not fill a panel.
 template <int D, int N>
-INLINE void ScoresOf(int n, const float* q, const float* keys, float* s, Vec* maxima, bool edge, const int32_t* limit) {
-  if constexpr (N > 1) {
-    if (n < N) return ScoresOf<D, N - 1>(n, q, keys, s, maxima, edge, limit);
+INLINE void RestOfScores(int n, const float* q, const float* keys, float* s, Vec* maxima, const int32_t* past, Ahead& ahead) {
+  if constexpr (N > 0) {
+    if (n == N) Scores<D, N>(q, keys, s, maxima, 1, past, ahead);
+    RestOfScores<D, N - 1>(n, q, keys, s, maxima, past, ahead);
   }
-  Scores<D, N>(q, keys, s, maxima, edge, limit);
 }
 
 // O += P V for N vectors of columns; the rescale of the online softmax costs one product per accumulator.
@@ -372,15 +385,13 @@ void Step(const Problem& p, State<D>& t, float* s, const float* keys, const floa
   const int vectors = static_cast<int>((count + kLanes - 1) / kLanes);
   alignas(64) Vec largest[MR];
   For<MR>([&](auto r) __attribute__((always_inline)) { largest[r] = Broadcast(kMasked); });
-  for (int v = 0; v < vectors; v += NS) {
-    const int64_t key = start + v * kLanes;
-    const bool edge = key + kPanel > t.first_time + 1;
-    int32_t limit[MR];
-    if (edge) {
-      for (int r = 0; r < MR; ++r) limit[r] = static_cast<int32_t>(t.time[r] - key);
-    }
-    ahead.Next<D>();
-    ScoresOf<D, NS>(vectors - v, t.q, keys + key * D, s + v * kLanes, largest, edge, limit);
+  int32_t past[MR];
+  for (int r = 0; r < MR; ++r) past[r] = t.time[r] - static_cast<int32_t>(start);
+  const int panels = vectors / NS, rest = vectors % NS, done = panels * kPanel;
+  if (panels > 0) Scores<D, NS>(t.q, keys + start * D, s, largest, panels, past, ahead);
+  if (rest > 0) {
+    for (int r = 0; r < MR; ++r) past[r] -= done;
+    RestOfScores<D, NS - 1>(rest, t.q, keys + (start + done) * D, s + done, largest, past, ahead);
   }
 
   alignas(64) float maximum[kRowVecs * kLanes], alpha[kRowVecs * kLanes];
@@ -460,6 +471,7 @@ void Run(const Problem& p) {
   const int64_t key_floats = p.padded_keys * D, value_floats = p.T * D;
   const int64_t per_head = (key_floats + value_floats) * 4;
   int64_t at_once = kPackedBytes / per_head;
+  at_once = at_once > HEADS ? HEADS : at_once;
   at_once = at_once < 1 ? 1 : at_once > heads ? heads : at_once;
   const int64_t threads = omp_get_max_threads();
   const int64_t bytes = at_once * per_head + threads * static_cast<int64_t>(sizeof(Room<D>)) + 64;
@@ -508,6 +520,7 @@ void Run(const Problem& p) {
         Rows<D>(p, base + h, row, keys + h * key_floats, values + h * value_floats, room, ahead);
         i = next;
       }
+      __atomic_thread_fence(__ATOMIC_SEQ_CST);  // streamed stores are not ordered by the barrier that follows
     }
   }
   free(memory);

@@ -19,14 +19,14 @@
 // assay:knob DR = 4 | 5 | 6 | 8 | 10 | 12 | 16 | 20 default 8
 // assay:when 14 <= RV * JR and RV * JR + RV + 1 <= 32
 // assay:when 14 <= RV * DR and RV * DR + RV + 1 <= 32
-// assay:knob KEY_BLOCK = 32 | 64 | 96 | 128 | 192 | 256 default 64
-// assay:knob TILES = 1 | 2 | 3 | 4 | 6 default 1
+// assay:knob KEY_BLOCK = 64 | 96 | 128 | 192 | 256 default 128
+// assay:knob TILES = 1 | 2 | 3 | 4 | 6 default 2
 // assay:knob KEYS = copied | in_place
 // assay:knob VALUES = panels | in_place
 // assay:knob UNROLL_QK = 1 | 2 | 4
 // assay:knob UNROLL_PV = 1 | 2 | 4
 // assay:knob ORDER = by_length | by_head
-// assay:knob STORE = plain | stream
+// assay:knob STORE = stream | plain
 // assay:flag -march=native
 // assay:flag -O3 | -O2
 // assay:flag none | -mtune=skylake-avx512 | -mtune=icelake-server
@@ -68,7 +68,6 @@ INLINE void For(F&& body) {
 
 INLINE Vec Broadcast(float x) { return x - Vec{}; }
 INLINE Vec Load(const float* p) { return *reinterpret_cast<const LooseVec*>(p); }
-INLINE void Store(float* p, Vec x) { *reinterpret_cast<Vec*>(p) = x; }
 // Past the caches where the compiler has a builtin for it.  Rows of o are whole cache lines.
 INLINE void Write(float* p, Vec x) {
 #if defined(__clang__)
@@ -83,10 +82,11 @@ INLINE void Write(float* p, Vec x) {
 
 INLINE Vec Larger(Vec a, Vec b) { return a > b ? a : b; }  // one vmaxps, NaN rules included
 
-// 2^x for x <= 0, zero below 2^-127.  Round to nearest by a magic addend whose low bits are the biased exponent, then a
-// polynomial of degree 6 on [-1/2, 1/2]: relative error below 1.4 u, and exactly 1 at 0.
+// 2^x for x <= 0, zero below 2^-127.  Round to nearest by a magic addend whose low bits are the exponent, then a polynomial
+// of degree 6 on [-1/2, 1/2]: relative error below 1.4 u, and exactly 1 at 0.  The exponent is added as an integer; at
+// the clamp the polynomial is exactly 1 and the sum of bits exactly 0.
 INLINE Vec Exp2(Vec x) {
-  const Vec magic = Broadcast(12582912.0f + 127.0f);
+  const Vec magic = Broadcast(12582912.0f);
   // For x <= 0 a larger magnitude is a larger unsigned word, and an integer minimum leaves the FMA pipes free.
   const WordVec word = reinterpret_cast<WordVec>(x), least = reinterpret_cast<WordVec>(Broadcast(-127.0f));
   x = reinterpret_cast<Vec>(word < least ? word : least);
@@ -99,7 +99,7 @@ INLINE Vec Exp2(Vec x) {
   p = p * f + 2.402265221e-01f;
   p = p * f + 6.931472421e-01f;
   p = p * f + 1.0f;
-  return p * reinterpret_cast<Vec>(reinterpret_cast<IntVec>(shifted) << 23);
+  return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + (reinterpret_cast<IntVec>(shifted) << 23));
 }
 
 // ln(x) for normal x > 0 by 2 atanh((m - 1) / (m + 1)), m in [sqrt(1/2), sqrt(2)); relative error below 2 u.
@@ -393,7 +393,7 @@ void Run(const Problem& p) {
         }
       }
       // Long rows first, so that the end of the call is divided finely.
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1) nowait
       for (int64_t i = 0; i < now * items; ++i) {
         const int64_t h = ORDER == ORDER_by_length ? i % now : i / items;
         const int64_t item = items - 1 - (ORDER == ORDER_by_length ? i / now : i % items);
@@ -404,6 +404,7 @@ void Run(const Problem& p) {
                           KEYS == KEYS_copied ? D : p.ldk, VALUES == VALUES_panels ? 0 : p.KV * D};
         Rows<D>(p, head, item * per_item, from, room);
       }
+      __atomic_thread_fence(__ATOMIC_SEQ_CST);  // streamed stores are not ordered by the barrier that follows
     }
   }
   free(memory);
