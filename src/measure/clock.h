@@ -27,12 +27,10 @@ struct TimerOptions {
   int most_groups = 30;                // of a decision
   double most_seconds = 0;             // of a decision, 0 = none
   std::vector<std::string> workloads;  // empty: all of the contract
-  // The trusted arm of estimates and the source of the margin: a baseline, best the fastest one.
-  std::optional<Verified> witness;
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
   bool calibrate = true;               // false in tests: no rates, no floors
-  // "decision: 10 groups, strict x17.9 .. x18.4", while nothing is timed.
+  // "decide: 10 groups, strict FASTER x18.1 (17.9 .. 18.4)", told while nothing is timed.
   std::function<void(const std::string&)> progress;
 };
 
@@ -43,6 +41,7 @@ class KernelTimer : public Timer {
   KernelTimer(Auditor& auditor, TimerOptions options);
   ~KernelTimer() override;
 
+  void SetWitness(Verified witness) override;
   Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened, const Verified* against) override;
   Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) override;
   Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references) override;
@@ -55,14 +54,14 @@ class KernelTimer : public Timer {
   };
   Result<BenchOutcome> Bench(const Contract& contract, const Verified& a, const Verified& b);
 
-  void SetWitness(Verified witness);
   // Measured on first use and probed again in every decision.
   Result<MachineRates> Rates(const Contract& contract);
   // The design and raw units of the last decision recompute it: DecideFromUnits.
   const DecisionDesign& last_design() const;
 
+  struct State;  // what estimates, rankings and decisions share
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

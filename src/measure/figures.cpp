@@ -5,39 +5,25 @@
 #include <cmath>
 #include <set>
 
+#include "numerics/statistics.h"
+
 namespace assay {
 namespace {
-
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-// Of the median, from the median absolute deviation: one unit in a time slice of somebody else
-// must not make a gap invisible.
-double StandardError(const std::vector<double>& values) {
-  if (values.size() < 2) return 0;
-  const double middle = MedianOf(values);
-  std::vector<double> deviations;
-  for (const double value : values) deviations.push_back(std::abs(value - middle));
-  return 1.2533 * 1.4826 * MedianOf(deviations) / std::sqrt(static_cast<double>(values.size()));
-}
 
 double PairedMedian(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> ratios;
   for (size_t i = 0; i < a.size(); ++i) ratios.push_back(std::log(a[i] / b[i]));
-  return MedianOf(ratios);
+  return Median(ratios);
 }
 
 }  // namespace
 
 bool ArmFigures::GatedCounts() const {
   if (gated.empty() || shared.empty()) return shared.empty();
-  return MedianOf(gated) - 2 * StandardError(gated) > MedianOf(shared);
+  return Median(gated) - 2 * MedianStandardError(gated) > Median(shared);
 }
 
-double ArmFigures::Seconds() const { return MedianOf(GatedCounts() ? gated : shared); }
+double ArmFigures::Seconds() const { return Median(GatedCounts() ? gated : shared); }
 
 double LogRatio(const ArmFigures& a, const ArmFigures& b) {
   const bool gated = a.GatedCounts();
@@ -51,12 +37,12 @@ double LogRatio(const ArmFigures& a, const ArmFigures& b) {
 
 bool GatedSlower(const ArmFigures& arm, const ArmFigures* trusted) {
   if (arm.gated.empty() || arm.shared.empty()) return false;
-  double allowance = kTeamWakeSeconds + 2 * StandardError(arm.gated);
+  double allowance = kTeamWakeSeconds + 2 * MedianStandardError(arm.gated);
   if (trusted != nullptr && !trusted->gated.empty() && !trusted->shared.empty()) {
-    allowance += std::max(0.0, MedianOf(trusted->gated) - MedianOf(trusted->shared));
+    allowance += std::max(0.0, Median(trusted->gated) - Median(trusted->shared));
   }
-  const double shared = MedianOf(arm.shared);
-  return MedianOf(arm.gated) > shared * (1 + kGatedGap) + allowance;
+  const double shared = Median(arm.shared);
+  return Median(arm.gated) > shared * (1 + kGatedGap) + allowance;
 }
 
 Figures::Figures(std::span<const RawUnit> units) {
@@ -115,7 +101,7 @@ std::optional<double> Figures::Seconds(const std::string& workload, const std::s
     if (const ArmFigures* figures = Find(group, workload, arm)) seconds.push_back(figures->Seconds());
   }
   if (seconds.empty()) return std::nullopt;
-  return MedianOf(seconds);
+  return Median(seconds);
 }
 
 }  // namespace assay

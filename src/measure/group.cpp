@@ -276,6 +276,11 @@ GroupRunner::~GroupRunner() = default;
 
 Seed GroupRunner::NextSeed(std::string_view purpose) { return seed_.Derive(purpose, draws_++); }
 
+std::optional<double> GroupRunner::PaceOf(const Artifact& artifact) const {
+  const auto found = pace_.find(artifact.file_hash);
+  return found == pace_.end() ? std::nullopt : std::optional<double>(found->second);
+}
+
 Result<GroupResult> GroupRunner::Run(int group, std::span<const Arm> arms, const GroupOptions& options) {
   if (workload_.state == CacheState::kWeightsCold || workload_.state == CacheState::kInSitu) {
     return Error{ErrorCode::kUnavailable, fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};

@@ -62,6 +62,9 @@ class GroupRunner {
   // Error: the harness could not do its work.  What a candidate does wrong is in `rejected`.
   Result<GroupResult> Run(int group, std::span<const Arm> arms, const GroupOptions& options);
 
+  // Seconds a call as last seen, if it was timed here before.
+  std::optional<double> PaceOf(const Artifact& artifact) const;
+
  private:
   class Group;
   // Of the campaign's seed: every draw has an ordinal of its own.

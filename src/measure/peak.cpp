@@ -13,6 +13,7 @@
 
 #include "measure/peak_kernels.h"
 #include "measure/together.h"
+#include "numerics/statistics.h"
 
 namespace assay {
 namespace {
@@ -26,12 +27,7 @@ constexpr double kOverWhole = 0.05;
 
 double Best(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
-double MedianOr(std::vector<double> values, double otherwise) {
-  if (values.empty()) return otherwise;
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(middle), values.end());
-  return values[middle];
-}
+double MedianOr(const std::vector<double>& values, double otherwise) { return values.empty() ? otherwise : Median(values); }
 
 // The chain and every width in turns.
 std::pair<double, std::vector<FmaSample>> SampleWith(int threads, int tries) {
@@ -180,13 +176,25 @@ RunRates::RunRates(MachineRates first, int threads) : first_(std::move(first)), 
   Add(first_);
 }
 
-void RunRates::Add(const MachineRates& rates) {
+RunRates RunRates::Anew() const {
+  RunRates next = *this;
+  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_}) values->clear();
+  return next;
+}
+
+void RunRates::Raise(const RunRates& other) { RaiseTo(other.best_); }
+
+void RunRates::RaiseTo(const MachineRates& rates) {
   const auto raise = [](double& best, double seen) { best = std::max(best, seen); };
   raise(best_.f32_peak_1t, rates.f32_peak_1t);
   raise(best_.f32_peak, rates.f32_peak);
   raise(best_.copy_bytes, rates.copy_bytes);
   raise(best_.triad_bytes, rates.triad_bytes);
   raise(best_.clock_hz, rates.clock_hz);
+}
+
+void RunRates::Add(const MachineRates& rates) {
+  RaiseTo(rates);
   const auto keep = [](std::vector<double>& values, double value) {
     if (value > 0) values.push_back(value);
   };

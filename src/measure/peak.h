@@ -70,8 +70,14 @@ class RunRates {
   // The best that was ever seen here: what bounds the impossible.
   const MachineRates& Best() const { return best_; }
 
+  // For the next stretch: no probes yet, the same best.
+  RunRates Anew() const;
+  // Takes over what another stretch has seen as best.
+  void Raise(const RunRates& other);
+
  private:
   void Add(const MachineRates& rates);
+  void RaiseTo(const MachineRates& rates);
 
   MachineRates first_, best_;
   int threads_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/check.h"
+#include "measure/environment.h"
 
 namespace assay {
 namespace {
@@ -29,6 +32,14 @@ int FullUnits(double unit_seconds, Depth depth) {
 }
 
 }  // namespace
+
+UnitLimits UnitLimits::OfThisMachine() {
+  UnitLimits limits;
+  limits.hot_bytes = LastLevelCacheBytes() / 2;
+  const int64_t memory = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  limits.slot_bytes = std::min(limits.slot_bytes, memory / 40);
+  return limits;
+}
 
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, CacheState state, const UnitLimits& limits) {
   if (fastest_seconds >= limits.alone_seconds) return 1;

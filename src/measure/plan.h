@@ -17,6 +17,9 @@ struct UnitLimits {
   int most_calls = 64;
   int64_t slot_bytes = int64_t{256} << 20;  // of one arm
   int64_t hot_bytes = int64_t{16} << 20;    // half the last-level cache
+
+  // With the cache of this machine, and at most a fortieth of its memory for one arm's slots.
+  static UnitLimits OfThisMachine();
 };
 
 // How many calls share a unit: one for kernels of 2 ms and more, else enough for the target; never

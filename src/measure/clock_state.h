@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/clock.h"
+#include "measure/course.h"
+
+namespace assay {
+
+// What the three strengths of evidence share.
+struct KernelTimer::State {
+  State(Auditor& the_auditor, TimerOptions the_options) : auditor(the_auditor), options(std::move(the_options)) {}
+
+  // Courses are kept from call to call with the paces that their runners have seen.
+  Status Prepare(const Contract& contract);
+  Result<MachineLease> Lease();
+  // Null when calibration is off.
+  Result<RunRates*> RatesFor(int threads);
+  // One group, drawn once more when others disturbed it; its units go to `units`, redrawn ones marked.
+  Result<GroupResult> QuietGroup(Course& course, std::span<const Arm> arms, Depth depth, std::vector<RawUnit>& units);
+  void Tell(const std::string& what) const {
+    if (options.progress) options.progress(what);
+  }
+  // The candidate's time against what is possible at all.
+  std::optional<Rejected> CheckPhysics(const Course& course, double seconds, RunRates* rates) const;
+
+  Auditor& auditor;
+  TimerOptions options;
+  std::optional<Verified> witness;
+  const Contract* contract = nullptr;
+  Digest contract_hash;
+  std::vector<Course> courses;
+  std::map<int, RunRates> rates;  // by threads
+  int next_group = 0;             // unique over the campaign
+  bool control_found = false;     // a planted 3 % was found in this session
+  DecisionDesign design;
+};
+
+// Seconds since it was made.
+class Stopwatch {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Rejected RefusedWhileTimed(Reason reason, std::string check, std::string evidence);
+
+}  // namespace assay

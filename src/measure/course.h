@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "measure/floor.h"
+#include "measure/group.h"
+#include "record/seams.h"
+
+namespace assay {
+
+// One workload of a contract, ready to be timed.
+struct Course {
+  const Workload* workload = nullptr;
+  Shape shape;
+  int threads = 1;
+  Work work;
+  std::unique_ptr<GroupRunner> runner;
+};
+
+// All that were asked for, headline first.  `threads` > 0 overrides workload and policy; 0 there
+// means all processors, and more than there are is an error.
+Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vector<std::string>& names, int threads,
+                                      Auditor& auditor, const Seed& seed);
+
+// Names for the arms of one group: what people call the artifacts, made unique where they clash.
+std::vector<std::string> ArmNames(std::span<const Artifact* const> artifacts);
+
+}  // namespace assay

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The decision: one frozen winner, fresh groups, every reference and two copies in each of them.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "measure/clock_state.h"
+#include "measure/figures.h"
+
+namespace assay {
+namespace {
+
+constexpr double kPlant = 0.03;
+// A witness this many times slower than the winner would cost more than everything else together.
+constexpr double kDearWitness = 8;
+// A redrawn group costs as much as a kept one; when every second one is lost the machine is too busy.
+constexpr int kFreeRedraws = 3;
+constexpr int kBandwidthEvery = 4;
+constexpr double kSlowProbe = 0.85;  // of what the clock promises: the probe shared its core
+
+using BenchOutcome = KernelTimer::BenchOutcome;
+
+// One decision from its first group to its report.
+class Crowning {
+ public:
+  Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references);
+  Result<BenchOutcome> Run();
+
+ private:
+  std::vector<Arm> ArmsOn(const Course& course) const;
+  Status RunGroup();
+  Result<bool> RunCourse(Course& course, int group);
+  void DropReference(const std::string& name, const Rejected& why);
+  std::optional<Rejected> JudgeTimes();
+  DecisionReport Report(const Evidence& evidence);
+  void TellProgress(const Evidence& evidence) const;
+  bool OutOfTime() const { return state_.options.most_seconds > 0 && spent_.Seconds() > state_.options.most_seconds; }
+  const std::string& headline() const { return state_.courses.front().workload->name; }
+
+  KernelTimer::State& state_;
+  const Artifact& winner_;
+  std::map<std::string, const Artifact*> artifacts_;  // of references and witness, by arm
+  DecisionDesign design_;
+  std::vector<RawUnit> units_;
+  std::vector<Decision> dropped_;  // references that were refused while timed
+  std::optional<RunRates> rates_;
+  std::optional<Rejected> refused_;
+  std::string stopped_;            // why no further group was run
+  int kept_ = 0, redrawn_ = 0;
+  Stopwatch spent_;
+};
+
+Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references)
+    : state_(state), winner_(winner) {
+  std::vector<const Artifact*> all = {&winner};
+  for (const Verified& reference : references) all.push_back(&reference.artifact());
+  const Artifact* witness = state.witness ? &state.witness->artifact() : nullptr;
+  size_t witness_at = 0;
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (witness != nullptr && all[i]->id == witness->id) witness_at = i;
+  }
+  const GroupRunner& runner = *state.courses.front().runner;
+  const auto winner_pace = runner.PaceOf(winner), witness_pace = witness ? runner.PaceOf(*witness) : std::nullopt;
+  const bool dear = winner_pace && witness_pace && *witness_pace > kDearWitness * *winner_pace;
+  if (witness != nullptr && witness_at == 0 && !dear) {
+    witness_at = all.size();
+    all.push_back(witness);
+  }
+  const std::vector<std::string> names = ArmNames(all);
+  for (size_t i = 1; i < all.size(); ++i) artifacts_[names[i]] = all[i];
+
+  design_.winner = names[0];
+  design_.copy = "copy of " + names[0];
+  for (size_t i = 1; i <= references.size(); ++i) design_.references.push_back(names[i]);
+  for (const Course& course : state.courses) design_.workloads.push_back(course.workload->name);
+  // Without a trusted arm that is cheap enough, the winner's copy stands in.
+  const bool trusted = witness_at > 0 && !dear;
+  design_.witness = trusted ? names[witness_at] : design_.winner;
+  design_.witness_copy = trusted ? "copy of " + design_.witness : design_.copy;
+  design_.plant = kPlant;
+  design_.planted = fmt::format("{} + {:.0f} %", design_.witness_copy, 100 * kPlant);
+  design_.control_found_before = state.control_found;
+  design_.alpha = state.options.alpha;
+  design_.asked_margin = std::log1p(state.options.asked_margin);
+  design_.most_groups = state.options.most_groups;
+}
+
+// Copies are the same bytes in a process of their own.  The witness's copy runs on the headline only.
+std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
+  const bool headline_course = course.workload->name == headline();
+  std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
+                           {.name = design_.copy, .artifact = &winner_, .planted_name = {}}};
+  for (const auto& [name, artifact] : artifacts_) {
+    const bool compared = std::find(design_.references.begin(), design_.references.end(), name) != design_.references.end();
+    if (compared || headline_course) arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
+  }
+  if (!headline_course) return arms;
+  const auto witness = artifacts_.find(design_.witness);
+  if (witness != artifacts_.end()) {
+    arms.push_back({.name = design_.witness_copy, .artifact = witness->second, .trusted = witness->second->trusted_code, .planted_name = {}});
+  }
+  for (Arm& arm : arms) {
+    if (arm.name != design_.witness_copy || state_.control_found) continue;
+    arm.plant = design_.plant;
+    arm.planted_name = design_.planted;
+  }
+  return arms;
+}
+
+void Crowning::DropReference(const std::string& name, const Rejected& why) {
+  Decision decision;
+  decision.against = name;
+  decision.workload = headline();
+  decision.note = fmt::format("{} was refused while it was timed: {}: {}", name, Name(why.reason), why.evidence);
+  dropped_.push_back(decision);
+  std::erase(design_.references, name);
+  artifacts_.erase(name);
+  if (name != design_.witness) return;
+  design_.witness = design_.winner;
+  design_.witness_copy = design_.copy;
+  design_.planted = fmt::format("{} + {:.0f} %", design_.witness_copy, 100 * kPlant);
+}
+
+// True when the group was quiet.
+Result<bool> Crowning::RunCourse(Course& course, int group) {
+  const GroupOptions options{.threads = course.threads, .depth = Depth::kDecide, .limits = UnitLimits::OfThisMachine(), .gated = true};
+  const std::vector<Arm> arms = ArmsOn(course);
+  ASSAY_TRY(const GroupResult result, course.runner->Run(group, arms, options));
+  units_.insert(units_.end(), result.units.begin(), result.units.end());
+  for (const auto& [arm, why] : result.rejected) {
+    const bool of_winner = arm == design_.winner || arm == design_.copy;
+    if (of_winner && !refused_) refused_ = why;
+    if (!of_winner) DropReference(arm == design_.witness_copy ? design_.witness : arm, why);
+  }
+  if (result.disturbed) state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
+  return !result.disturbed;
+}
+
+Status Crowning::RunGroup() {
+  const int group = state_.next_group++;
+  bool quiet = true;
+  for (Course& course : state_.courses) {
+    ASSAY_TRY(const bool quiet_course, RunCourse(course, group));
+    quiet = quiet && quiet_course;
+    if (refused_) return Ok();
+  }
+  if (rates_) {
+    quiet = rates_->ProbePeak() >= kSlowProbe && quiet;
+    if (group % kBandwidthEvery == 0) ASSAY_TRY_STATUS(rates_->ProbeBandwidth());
+  }
+  ++(quiet ? kept_ : redrawn_);
+  for (RawUnit& unit : units_) {
+    if (unit.group == group) unit.redrawn = !quiet;
+  }
+  return Ok();
+}
+
+// What only the whole run shows: times that physics forbids, single calls that are slower.
+std::optional<Rejected> Crowning::JudgeTimes() {
+  const Figures figures(units_);
+  for (const Course& course : state_.courses) {
+    const std::string& workload = course.workload->name;
+    const auto seconds = figures.Seconds(workload, design_.winner);
+    if (!seconds) continue;
+    if (auto why = state_.CheckPhysics(course, *seconds, rates_ ? &*rates_ : nullptr)) return why;
+    int seen = 0, slower = 0;
+    for (const int group : figures.Groups()) {
+      const ArmFigures* winner = figures.Find(group, workload, design_.winner);
+      if (winner == nullptr) continue;
+      ++seen;
+      const ArmFigures* trusted = design_.witness == design_.winner ? nullptr : figures.Find(group, workload, design_.witness);
+      slower += GatedSlower(*winner, trusted) ? 1 : 0;
+    }
+    if (seen >= 2 && 2 * slower > seen) {
+      return RefusedWhileTimed(Reason::kGatedSlower, "gated calls",
+                               fmt::format("{}: single calls take more than 15 % longer than shared ones in {} of {} groups", workload, slower, seen));
+    }
+  }
+  return std::nullopt;
+}
+
+void Crowning::TellProgress(const Evidence& evidence) const {
+  std::string text = fmt::format("decide: {} groups", kept_);
+  for (const Decision& decision : evidence.decisions) {
+    if (decision.workload != headline()) continue;
+    text += fmt::format(", {} {} x{:.2f} .. {:.2f}", decision.against, Name(decision.kind), decision.low, decision.high);
+  }
+  state_.Tell(text);
+}
+
+DecisionReport Crowning::Report(const Evidence& evidence) {
+  DecisionReport report;
+  report.decisions = evidence.decisions;
+  report.decisions.insert(report.decisions.end(), dropped_.begin(), dropped_.end());
+  for (Decision& decision : report.decisions) {
+    if (!stopped_.empty() && !decision.value) decision.note += (decision.note.empty() ? "" : "; ") + stopped_;
+  }
+  SortByStrength(report.decisions, headline());
+  const Figures figures(units_);
+  for (const Course& course : state_.courses) {
+    auto& seconds = report.workload_seconds[course.workload->name];
+    for (const std::string& arm : figures.Arms(course.workload->name)) {
+      if (const auto value = figures.Seconds(course.workload->name, arm)) seconds[arm] = *value;
+    }
+    if (rates_) report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
+  }
+  report.seconds = report.workload_seconds[headline()];
+  if (rates_) report.rates = rates_->Median();
+  report.aa_low = evidence.aa_low;
+  report.aa_high = evidence.aa_high;
+  report.control_found = evidence.control_found;
+  report.units = std::move(units_);
+  report.seconds_spent = spent_.Seconds();
+  return report;
+}
+
+Result<BenchOutcome> Crowning::Run() {
+  ASSAY_TRY(RunRates* const seen, state_.RatesFor(state_.courses.front().threads));
+  // The same run's own rates: its medians start anew, the best ever seen stays the best.
+  if (seen != nullptr) rates_ = seen->Anew();
+  Evidence evidence = DecideFromUnits(units_, design_);
+  while (!evidence.settled) {
+    ASSAY_TRY_STATUS(RunGroup());
+    if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
+    if (design_.references.empty()) stopped_ = "no reference is left";
+    if (redrawn_ > kFreeRedraws + kept_) stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn_, redrawn_ + kept_);
+    if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", state_.options.most_seconds);
+    if (!stopped_.empty()) break;
+    if (kept_ < evidence.next_look) continue;
+    evidence = DecideFromUnits(units_, design_);
+    state_.control_found = state_.control_found || evidence.control_found;
+    TellProgress(evidence);
+  }
+  evidence = DecideFromUnits(units_, design_);
+  if (seen != nullptr) seen->Raise(*rates_);
+  state_.design = design_;
+  if (auto why = JudgeTimes()) return BenchOutcome{.outcome = std::move(*why), .rejected_arm = design_.winner};
+  return BenchOutcome{.outcome = Report(evidence), .rejected_arm = ""};
+}
+
+}  // namespace
+
+Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references) {
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
+  ASSAY_TRY(const MachineLease lease, state_->Lease());
+  Crowning crowning(*state_, winner.artifact(), references);
+  ASSAY_TRY(BenchOutcome decided, crowning.Run());
+  return std::move(decided.outcome);
+}
+
+Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, const Verified& a, const Verified& b) {
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
+  ASSAY_TRY(const MachineLease lease, state_->Lease());
+  Crowning crowning(*state_, a.artifact(), {&b, 1});
+  return crowning.Run();
+}
+
+}  // namespace assay

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/decide.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "measure/figures.h"
+#include "numerics/statistics.h"
+
+namespace assay {
+namespace {
+
+// Two-sided 95 %: a reproduction interval is to hold 19 of 20 re-measurements.
+constexpr double kNineteenOfTwenty = 1.96;
+// From this many groups on the 80th percentile of regret is asked, before it the second worst.
+constexpr size_t kPercentileFrom = 10;
+
+using Values = std::vector<double>;
+
+Values First(const Values& values, int count) {
+  return {values.begin(), values.begin() + std::min<std::ptrdiff_t>(count, static_cast<std::ptrdiff_t>(values.size()))};
+}
+
+int CountAbove(const Values& values, double threshold) {
+  return static_cast<int>(std::count_if(values.begin(), values.end(), [&](double v) { return v > threshold; }));
+}
+
+Values Negated(Values values) {
+  for (double& value : values) value = -value;
+  return values;
+}
+
+// What the exact binomial says of one comparison at one look.
+class Looks {
+ public:
+  Looks(const SequentialDesign& design, int most) {
+    for (const SequentialLook& look : design.looks) {
+      if (look.groups <= most) looks_.push_back(look);
+    }
+  }
+  const std::vector<SequentialLook>& all() const { return looks_; }
+  // The median of `values` lies above `threshold`, by this look's boundary.
+  static bool Above(const Values& values, double threshold, const SequentialLook& look) {
+    return CountAbove(First(values, look.groups), threshold) >= look.wins;
+  }
+  // Whether any later look could still say so, if all groups to come were wins.
+  bool CanStill(const Values& values, double threshold, const SequentialLook& now) const {
+    const int wins = CountAbove(First(values, now.groups), threshold);
+    return std::any_of(looks_.begin(), looks_.end(), [&](const SequentialLook& later) {
+      return later.groups > now.groups && wins + later.groups - now.groups >= later.wins;
+    });
+  }
+
+ private:
+  std::vector<SequentialLook> looks_;
+};
+
+// In how many groups the winner was how much slower: the second worst, or the 80th percentile.
+double RegretOf(const Values& ratios) {
+  Values regret = Negated(ratios);
+  std::sort(regret.begin(), regret.end(), std::greater<>());
+  if (regret.size() < 2) return -std::numeric_limits<double>::infinity();
+  return regret[regret.size() < kPercentileFrom ? 1 : regret.size() / 5];
+}
+
+// One verdict that stands by its own groups, before the run as a whole is judged.
+struct Verdict {
+  DecisionKind kind = DecisionKind::kUndecided;
+  bool final = false;  // decided, or no later look can decide
+  std::string note;
+};
+
+Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& ratios, const Values& copy_ratios, double margin) {
+  const Values opposite = Negated(ratios);
+  if (Looks::Above(ratios, margin, look)) {
+    const double regret = std::max(RegretOf(First(ratios, look.groups)), RegretOf(First(copy_ratios, look.groups)));
+    if (regret < kRegret) return {DecisionKind::kFaster, true, ""};
+    return {DecisionKind::kUnstable, false,
+            fmt::format("faster in the median, but {:.1f} % slower in its bad groups", 100 * std::expm1(regret))};
+  }
+  if (Looks::Above(opposite, margin, look)) return {DecisionKind::kSlower, true, ""};
+  if (Looks::Above(ratios, -kSameBand, look) && Looks::Above(opposite, -kSameBand, look)) return {DecisionKind::kSame, true, ""};
+  const bool open = looks.CanStill(ratios, margin, look) || looks.CanStill(opposite, margin, look) ||
+                    (looks.CanStill(ratios, -kSameBand, look) && looks.CanStill(opposite, -kSameBand, look));
+  return {DecisionKind::kUndecided, !open, fmt::format("{} groups do not agree beyond the margin of {:.1f} %", look.groups, 100 * std::expm1(margin))};
+}
+
+// What all comparisons of one run share.
+class Judge {
+ public:
+  Judge(std::span<const RawUnit> units, const DecisionDesign& design)
+      : design_(design), figures_(units), groups_(figures_.Groups()), alpha_(design.alpha / static_cast<double>(std::max<size_t>(1, design.references.size()))),
+        looks_(GroupSequential(alpha_), design.most_groups), headline_(design.workloads.empty() ? "" : design.workloads.front()) {
+    if (!design.witness.empty()) witness_ = figures_.LogRatios(headline_, design.witness, design.witness_copy);
+    if (!design.planted.empty()) planted_ = figures_.LogRatios(headline_, design.planted, design.witness);
+    copy_ = figures_.LogRatios(headline_, design.copy, design.winner);
+  }
+
+  Evidence Run() const;
+
+ private:
+  double MarginAt(int groups) const;
+  Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
+  void JudgeInstrument(Evidence& evidence) const;
+  bool FoundIn(const Values& ratios, double threshold) const;
+
+  const DecisionDesign& design_;
+  Figures figures_;
+  std::vector<int> groups_;
+  double alpha_;
+  Looks looks_;
+  std::string headline_;
+  Values witness_, planted_, copy_;
+};
+
+// 2 standard errors of the trusted arm against itself; of the winner only where nobody is trusted,
+// for a noisy winner must not be able to raise the bar for others.
+double Judge::MarginAt(int groups) const {
+  const Values& control = witness_.empty() ? copy_ : witness_;
+  return std::max({design_.asked_margin, 2 * MedianStandardError(First(control, groups)), kLeastMargin});
+}
+
+bool Judge::FoundIn(const Values& ratios, double threshold) const {
+  return std::any_of(looks_.all().begin(), looks_.all().end(), [&](const SequentialLook& look) {
+    return look.groups <= static_cast<int>(ratios.size()) && Looks::Above(ratios, threshold, look);
+  });
+}
+
+Decision Judge::Compare(const std::string& reference, const std::string& workload, bool& final) const {
+  Decision decision;
+  decision.against = reference;
+  decision.workload = workload;
+  decision.alpha = alpha_;
+  decision.redrawn = figures_.redrawn();
+  const Values ratios = figures_.LogRatios(workload, reference, design_.winner);
+  const Values copy_ratios = figures_.LogRatios(workload, reference, design_.copy);
+  decision.groups = static_cast<int>(ratios.size());
+  decision.group_log_ratios = ratios;
+  decision.margin = MarginAt(decision.groups);
+  final = false;
+  if (ratios.empty()) {
+    decision.note = "no group timed both";
+    return decision;
+  }
+  // The first look that decides is the decision; what comes after it only sharpens the interval.
+  Verdict verdict{.kind = DecisionKind::kUndecided, .final = false, .note = "too few groups for the first look"};
+  for (const SequentialLook& look : looks_.all()) {
+    if (look.groups > decision.groups || verdict.final) break;
+    decision.margin = MarginAt(look.groups);
+    verdict = VerdictAt(looks_, look, ratios, copy_ratios, decision.margin);
+  }
+  decision.kind = verdict.kind;
+  decision.note = verdict.note;
+  final = verdict.final || looks_.all().empty() || decision.groups >= looks_.all().back().groups;
+
+  const double middle = Median(ratios);
+  const OrderInterval interval = MedianInterval(ratios, alpha_);
+  if (!std::isfinite(interval.low)) return decision;  // too few groups for any interval; nothing is decided then
+  const double between = kNineteenOfTwenty * design_.between_runs;
+  decision.low = std::exp(interval.low);
+  decision.high = std::exp(interval.high);
+  decision.reproduction_low = std::exp(middle - std::hypot(middle - interval.low, between));
+  decision.reproduction_high = std::exp(middle + std::hypot(interval.high - middle, between));
+  const bool decided = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSlower || decision.kind == DecisionKind::kSame;
+  if (decided) decision.value = std::exp(middle);
+  return decision;
+}
+
+// An instrument that tells an arm from its own copy is biased; one that misses 3 % is blind.
+void Judge::JudgeInstrument(Evidence& evidence) const {
+  const Values& control = witness_.empty() ? copy_ : witness_;
+  if (!control.empty()) {
+    const OrderInterval interval = MedianInterval(control, alpha_);
+    if (std::isfinite(interval.low)) {
+      evidence.aa_low = interval.low;
+      evidence.aa_high = interval.high;
+    }
+  }
+  for (const Values* same : {&copy_, &witness_}) {
+    const double margin = MarginAt(static_cast<int>(same->size()));
+    evidence.aa_decided = evidence.aa_decided || FoundIn(*same, margin) || FoundIn(Negated(*same), margin);
+  }
+  evidence.control_found = design_.control_found_before || design_.planted.empty() || FoundIn(planted_, 0);
+}
+
+Evidence Judge::Run() const {
+  Evidence evidence;
+  bool all_final = true;
+  for (const std::string& reference : design_.references) {
+    const size_t first = evidence.decisions.size();
+    std::string slower_on;
+    for (const std::string& workload : design_.workloads) {
+      bool final = false;
+      evidence.decisions.push_back(Compare(reference, workload, final));
+      all_final = all_final && final;
+      if (evidence.decisions.back().kind == DecisionKind::kSlower) slower_on = workload;
+    }
+    if (slower_on.empty()) continue;
+    for (size_t i = first; i < evidence.decisions.size(); ++i) {
+      Decision& decision = evidence.decisions[i];
+      if (decision.kind != DecisionKind::kFaster) continue;
+      decision.kind = DecisionKind::kUndecided;
+      decision.value.reset();
+      decision.note = fmt::format("no claim: slower on workload {}", slower_on);
+    }
+  }
+  const int groups = static_cast<int>(groups_.size());
+  evidence.margin = MarginAt(groups);
+  JudgeInstrument(evidence);
+  const bool spent = looks_.all().empty() || groups >= looks_.all().back().groups;
+  evidence.settled = spent || evidence.aa_decided || (all_final && evidence.control_found);
+  evidence.next_look = groups;
+  for (const SequentialLook& look : looks_.all()) {
+    if (look.groups <= groups) continue;
+    evidence.next_look = look.groups;
+    break;
+  }
+  if (evidence.control_found && !evidence.aa_decided) return evidence;
+  for (Decision& decision : evidence.decisions) {
+    decision.kind = DecisionKind::kUndecided;
+    decision.value.reset();
+    decision.note = evidence.aa_decided ? "no claim: the run told an arm from its own copy"
+                                        : fmt::format("no claim: the run did not find a planted {:.0f} %", 100 * design_.plant);
+  }
+  return evidence;
+}
+
+}  // namespace
+
+Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& design) { return Judge(units, design).Run(); }
+
+void SortByStrength(std::vector<Decision>& decisions, const std::string& headline) {
+  // By what the winner surely has over each on the headline; a reference's other workloads follow it.
+  const auto strength = [&](const Decision& decision) {
+    for (const Decision& other : decisions) {
+      if (other.against == decision.against && other.workload == headline && other.groups > 0) return other.low;
+    }
+    return std::numeric_limits<double>::infinity();
+  };
+  std::vector<std::pair<double, Decision>> keyed;
+  for (const Decision& decision : decisions) keyed.emplace_back(strength(decision), decision);
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < keyed.size(); ++i) decisions[i] = std::move(keyed[i].second);
+}
+
+}  // namespace assay

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "base/file.h"
+
+namespace assay {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(MachineLease, HasOneHolder) {
+  auto folder = TemporaryFolder::Create("assay-lease");
+  ASSERT_TRUE(folder.ok());
+  const auto file = folder.value().path() / "clock.lock";
+  {
+    auto first = MachineLease::AcquireAt(file, milliseconds(0));
+    ASSERT_TRUE(first.ok()) << first.error().message;
+    ASSERT_TRUE(first.value().has_value());
+    auto second = MachineLease::AcquireAt(file, milliseconds(0));
+    ASSERT_TRUE(second.ok());
+    EXPECT_FALSE(second.value().has_value());
+  }
+  auto third = MachineLease::AcquireAt(file, milliseconds(0));
+  ASSERT_TRUE(third.ok());
+  EXPECT_TRUE(third.value().has_value());
+}
+
+TEST(MachineLease, IsAnErrorWhereNoFileCanBe) {
+  EXPECT_FALSE(MachineLease::AcquireAt("/nonexistent/folder/clock.lock", milliseconds(0)).ok());
+}
+
+TEST(Disturbed, AsksForMoreThanTheCountersCanErr) {
+  const struct {
+    const char* name;
+    Disturbance seen;
+    int processors;
+    bool disturbed;
+  } cases[] = {
+      {"quiet", {1.0, 0, 0}, 1, false},
+      {"two ticks say nothing", {0.1, 0.02, 0}, 1, false},
+      {"just inside 5 %", {1.0, 0.069, 0}, 1, false},
+      {"just outside", {1.0, 0.071, 0}, 1, true},
+      {"on two processors there is twice as much", {1.0, 0.13, 0}, 2, false},
+      {"just inside 2 % stolen", {1.0, 0, 0.039}, 1, false},
+      {"stolen", {1.0, 0, 0.041}, 1, true},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(Disturbed(c.seen, c.processors), c.disturbed);
+  }
+}
+
+TEST(Between, KnowsOurOwnTimeFromAStrangers) {
+  CpuSnapshot before, after;
+  after.when = before.when + std::chrono::seconds(2);
+  after.busy_seconds = 1.5;
+  after.self_seconds = 0.25;
+  after.descendant_seconds = 1.0;
+  EXPECT_DOUBLE_EQ(Between(before, after, false).foreign_seconds, 0.25);
+  EXPECT_DOUBLE_EQ(Between(before, after, true).foreign_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(Between(before, after, false).wall_seconds, 2);
+}
+
+TEST(TakeCpuSnapshot, CountsThisProcess) {
+  auto before = TakeCpuSnapshot(AllowedProcessors());
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  volatile unsigned sum = 0;
+  CpuSnapshot after;
+  // Until the counters move, which they do in ticks.
+  for (int i = 0; i < 2000 && after.self_seconds <= before.value().self_seconds; ++i) {
+    for (int j = 0; j < 100000; ++j) sum = sum + static_cast<unsigned>(j);
+    auto taken = TakeCpuSnapshot(AllowedProcessors());
+    ASSERT_TRUE(taken.ok());
+    after = taken.value();
+  }
+  EXPECT_GT(after.self_seconds, before.value().self_seconds);
+}
+
+TEST(TakeCpuSnapshot, RefusesProcessorsThatAreNotThere) { EXPECT_FALSE(TakeCpuSnapshot({99999}).ok()); }
+
+TEST(ThisMachine, IsNamedTheSameTwice) {
+  const Machine machine = ThisMachine();
+  EXPECT_EQ(machine.id, ThisMachine().id);
+  EXPECT_GT(machine.cores, 0);
+  EXPECT_GT(machine.memory_gib, 0);
+  EXPECT_NE(machine.kernel, "");
+}
+
+}  // namespace
+}  // namespace assay
