@@ -78,7 +78,7 @@ class Drawer {
       for (const int64_t size : special_[a]) features.push_back({a, size});
     }
     Shuffle(features, stream_);
-    std::ranges::stable_partition(features, [](const Feature& feature) { return feature.size == 0; });
+    std::stable_partition(features.begin(), features.end(), [](const Feature& feature) { return feature.size == 0; });
     return features;
   }
 
