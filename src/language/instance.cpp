@@ -197,6 +197,15 @@ Status AddTensors(const InstanceSpec& spec, Layout& layout) {
   return Ok();
 }
 
+// Memory of a candidate's own: room to copy and widen its tensors, and for each thread a stack and
+// what malloc reserves.  Small enough that one that never stops asking is found out before it could
+// be taken for a hang.
+uint64_t MemoryBudget(const InstanceSpec& spec, const std::vector<BufferSpec>& buffers) {
+  uint64_t tensors = 0;
+  for (const BufferSpec& buffer : buffers) tensors += buffer.bytes;
+  return (uint64_t{1} << 30) + 4 * tensors + static_cast<uint64_t>(spec.threads) * (uint64_t{192} << 20);
+}
+
 Rejected Refusal(Stage stage, Reason reason, std::string evidence) {
   Rejected rejected;
   rejected.stage = stage;
@@ -285,6 +294,7 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   Layout layout;
   layout.session = BaseSpec(spec);
   ASSAY_TRY_STATUS(AddTensors(spec, layout));
+  if (!spec.artifact->trusted_code) layout.session.limits.address_space = MemoryBudget(spec, layout.session.buffers);
   ASSAY_TRY(auto refused, AddExtras(spec, elf->Exports(), layout));
   if (refused) return InstanceOutcome(std::move(*refused));
 

@@ -13,8 +13,8 @@
 namespace assay {
 namespace {
 
-// Zero-initialised memory of a kernel: nobody needs a gibibyte, and the loader would map it.
-constexpr uint64_t kMaxZeroBytes = uint64_t{1} << 30;
+// Zero-initialised memory of a kernel; well inside the memory that its process may have.
+constexpr uint64_t kMaxZeroBytes = uint64_t{512} << 20;
 // Relocations are applied before the first call; a table of a million of them is a way to burn load time.
 constexpr size_t kMaxLoadRelocations = 65536;
 
