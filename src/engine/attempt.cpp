@@ -13,7 +13,7 @@ namespace {
 void Refuse(Trial& trial, const Rejected& why) {
   trial.attempt.outcome = OutcomeKind::kRejected;
   trial.attempt.stage = why.stage;
-  trial.attempt.checks.insert(trial.attempt.checks.end(), why.checks.begin(), why.checks.end());
+  if (!why.checks.empty()) trial.attempt.checks = why.checks;
   trial.attempt.rejected = why;
   trial.screened.reset();
   trial.verified.reset();
@@ -23,7 +23,7 @@ void Refuse(Trial& trial, const Rejected& why) {
 void Advance(Trial& trial, Stage stage, Trust trust, const std::vector<CheckRecord>& checks) {
   trial.attempt.stage = stage;
   trial.attempt.trust = trust;
-  trial.attempt.checks.insert(trial.attempt.checks.end(), checks.begin(), checks.end());
+  trial.attempt.checks = checks;  // the gate hands on those of the levels below
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class Way {
   void Passed(Stage stage, Trust trust, const Proof& proof) {
     attempt_.stage = stage;
     attempt_.trust = trust;
-    attempt_.checks.insert(attempt_.checks.end(), proof.checks().begin(), proof.checks().end());
+    attempt_.checks = proof.checks();  // those of the levels below are among them
   }
 
   Workshop& shop_;
@@ -43,7 +43,7 @@ bool Way::Refuse(const Rejected& why) {
   attempt_.outcome = OutcomeKind::kRejected;
   attempt_.stage = why.stage;
   attempt_.rejected = why;
-  attempt_.checks.insert(attempt_.checks.end(), why.checks.begin(), why.checks.end());
+  if (!why.checks.empty()) attempt_.checks = why.checks;
   return false;
 }
 
