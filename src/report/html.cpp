@@ -47,7 +47,7 @@ std::string Top(const Campaign& c) {
     out += Fact("Strongest reference", d.against);
     out += Fact("Floor", fmt::format("{:.3f} of the {} measured in this run", c.incumbent->floor_fraction, c.incumbent->floor.bound_by));
   }
-  out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, Linux {}", c.machine.processor, c.machine.cores, c.machine.memory_gib, c.machine.kernel));
+  out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores, c.machine.memory_gib, c.machine.kernel));
   out += Fact("Contract", c.contract + ", " + c.contract_hash.substr(0, 16));
   out += Fact("Time", Seconds(c.wall_seconds) + ", stopped: " + c.stopped.why);
   return out + "</dl><p class=soft>Replay:</p><pre>" + EscapeHtml(c.command) + "</pre>";

@@ -136,9 +136,11 @@ struct Ops<Bounded> {
   // Wrapping around in 32 bits would make an answer of any size.
   static Bounded IntegerSum(double sum, double magnitude) { return {sum, magnitude < 0x1p31 ? 0.0 : kNoBound, true}; }
 
+  // Terms of one sign within a factor of two grow in even steps, whatever the inputs were drawn from
+  // (exponentials of logits near zero): their rounding errors line up, and the sum is structured.
   template <class Term>
   static Bounded Sum(int64_t n, Term&& term) {
-    double sum = 0.0, magnitude = 0.0, errors = 0.0;
+    double sum = 0.0, magnitude = 0.0, errors = 0.0, least = kNoBound, most = 0.0;
     bool integer = true;
     for (int64_t i = 0; i < n; ++i) {
       const Bounded t = term(i);
@@ -146,8 +148,13 @@ struct Ops<Bounded> {
       magnitude += std::fabs(t.value);
       errors += t.Converted();
       integer = integer && t.integer;
+      least = std::fmin(least, std::fabs(t.value));
+      most = std::fmax(most, std::fabs(t.value));
     }
-    return integer ? IntegerSum(sum, magnitude) : SumOf(static_cast<double>(n > 0 ? n - 1 : 0), sum, magnitude, errors);
+    const double roundings = static_cast<double>(n > 0 ? n - 1 : 0);
+    if (integer) return IntegerSum(sum, magnitude);
+    const bool even = std::fabs(sum) == magnitude && most <= 2.0 * least;
+    return SumOf(roundings, sum, magnitude, errors + (even ? (roundings - Growth(roundings)) * environment.u * magnitude : 0.0));
   }
 
   template <class A, class B>
@@ -234,6 +241,7 @@ struct SoftmaxWeights {
   double total = 0.0;
   double carried = 0.0;      // sum of p_j times the relative error of weight j
   double lower = 0.0;        // least that the sum of the p_j can come to with those errors
+  bool even = false;         // all within a factor of two: a sum of them is structured
   bool bounded = true;
 };
 
@@ -247,12 +255,14 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
   weights.resize(count);
   relative.resize(count);
   SoftmaxWeights result;
+  double farthest = 0.0;
   result.top = -kNoBound;
   for (size_t j = 0; j < count; ++j) result.top = std::fmax(result.top, store.logit(static_cast<int64_t>(j)).value);
   for (size_t j = 0; j < count; ++j) {
     const Bounded& logit = store.logit(static_cast<int64_t>(j));
     const double distance = result.top - logit.value, e = logit.Converted();
     const double weight = std::exp(-distance);
+    farthest = std::fmax(farthest, distance);
     weights[j] = weight;
     result.total += weight;
     const double carried = e < 1e-3 ? e * (1.0 + e) : std::expm1(e);
@@ -260,6 +270,7 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
     // A weight that vanishes in double stays without effect only if its logit cannot reach up again.
     if (weight == 0.0 && !(e < kNoBound && (e == 0.0 || distance > 2.0 * e))) result.bounded = false;
   }
+  result.even = farthest <= 0.6931471805599453;
   for (size_t j = 0; j < count; ++j) {
     weights[j] /= result.total;
     result.carried += weights[j] * relative[j];
@@ -279,7 +290,7 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
   const int64_t count = store.count(), width = store.width();
   const auto size = static_cast<size_t>(width);
   const internal::SoftmaxWeights weights = internal::WeighLogits(store);
-  const double n = static_cast<double>(count), growth = Growth(n), u = env.u;
+  const double n = static_cast<double>(count), growth = weights.even ? n : Growth(n), u = env.u;
   work.sum.assign(size, 0.0);
   work.magnitude.assign(size, 0.0);
   work.spread.assign(size, 0.0);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "report/html.h"
+#include "report/summary.h"
+#include "report/table.h"
+#include "support/sample_campaign.h"
+
+namespace assay {
+namespace {
+
+void ExpectNoLineWiderThan(const std::string& text, size_t width) {
+  for (const std::string_view line : Split(text, '\n')) EXPECT_LE(DisplayWidth(std::string(line)), width) << line;
+}
+
+TEST(Summary, LeadsWithTheStrongestReferenceAndFitsTheTerminal) {
+  const Campaign campaign = SampleCampaign();
+  EXPECT_EQ(Headline(campaign), "gqa_attention: 1.46x faster than openblas128, the strongest reference (1.45x .. 1.47x)");
+  for (const size_t width : {80, 100}) ExpectNoLineWiderThan(CampaignSummary(campaign, width), width);
+  const std::string text = CampaignSummary(campaign, 80);
+  EXPECT_LT(text.find("openblas128"), text.find("strict"));
+  EXPECT_NE(text.find("0.820 of the f32 peak"), std::string::npos);
+  EXPECT_NE(text.find("1 rejected (wrong_answer 1)") , std::string::npos) << text;
+}
+
+TEST(Summary, SaysWhyThereIsNoClaim) {
+  Campaign campaign = SampleCampaign();
+  campaign.incumbent->decisions[0].kind = DecisionKind::kUndecided;
+  campaign.incumbent->decisions[0].value.reset();
+  EXPECT_NE(Headline(campaign).find("UNDECIDED"), std::string::npos);
+  EXPECT_EQ(Headline(campaign).find("faster"), std::string::npos);
+  campaign.incumbent.reset();
+  EXPECT_NE(Headline(campaign).find("no candidate was examined"), std::string::npos);
+  for (Attempt& attempt : campaign.attempts) attempt.outcome = OutcomeKind::kRejected;
+  EXPECT_NE(Headline(campaign).find("every proposal was rejected"), std::string::npos);
+}
+
+TEST(Summary, TimesKeepThreeDigits) {
+  const struct {
+    double ratio;
+    const char* text;
+  } cases[] = {{1.456, "1.46x"}, {9.994, "9.99x"}, {9.996, "10.0x"}, {18.23, "18.2x"}, {99.94, "99.9x"}, {99.96, "100x"}, {std::nan(""), "-"}};
+  for (const auto& c : cases) EXPECT_EQ(Times(c.ratio), c.text);
+}
+
+TEST(Html, IsOnePageAndShowsForeignTextAsText) {
+  const std::string page = CampaignHtml(SampleCampaign());
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("<b>online"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
+  EXPECT_EQ(page.find('\x1b'), std::string::npos);
+  for (const char* outside : {"http://", "https://", "src=", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  for (const char* shown : {"1.46x faster", "AMD EPYC", "assay run gqa_attention --budget 6 --seed 7", "openblas128", "1.45x .. 1.47x", "landlock"}) {
+    EXPECT_NE(page.find(shown), std::string::npos) << shown;
+  }
+  // For a look at it: REPORT_SAMPLE=/tmp/sample.html report_test
+  if (const char* path = std::getenv("REPORT_SAMPLE")) {
+    EXPECT_TRUE(WriteFileAtomically(path, page).ok());
+  }
+}
+
+TEST(Table, AlignsNumbersAndCutsTheLastColumn) {
+  TextTable table({"n", "text"});
+  table.Add({"1", "short"});
+  table.Add({"100", "a text that is much too long for the line"});
+  const std::string text = table.Render(30);
+  EXPECT_NE(text.find("    1  short"), std::string::npos);
+  EXPECT_NE(text.find(".."), std::string::npos);
+  ExpectNoLineWiderThan(text, 30);
+}
+
+}  // namespace
+}  // namespace assay
