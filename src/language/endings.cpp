@@ -31,9 +31,12 @@ std::string PlaceText(const Endings& endings, const FaultPlace& place, bool writ
   const std::string& name = endings.buffers[static_cast<size_t>(place.buffer)].name;
   const std::string_view verb = write ? "wrote" : "read";
   switch (place.side) {
-    case FaultSide::kBefore: return fmt::format("{} {} bytes before the start of {}", verb, -place.offset, name);
-    case FaultSide::kAfter: return fmt::format("{} past the end of {} (byte {} from its start)", verb, name, place.offset);
-    case FaultSide::kInside: return fmt::format("{} byte {} of {}", verb, place.offset, name);
+    case FaultSide::kBefore:
+      return fmt::format("{} {} bytes before the start of {}", verb, -place.offset, name);
+    case FaultSide::kAfter:
+      return fmt::format("{} past the end of {} (byte {} from its start)", verb, name, place.offset);
+    case FaultSide::kInside:
+      return fmt::format("{} byte {} of {}", verb, place.offset, name);
   }
   return {};
 }
@@ -46,21 +49,28 @@ std::string WithOutput(std::string evidence, const std::string& output) {
 }  // namespace
 
 Rejected Endings::Explain(const LoadFailed& failed) const {
-  return Make(stage, Reason::kLoadFailed, "load", fmt::format("{}: {}", failed.stage == LoadStage::kOpen ? "not loadable" : "symbol not found", failed.text));
+  return Make(
+      stage, Reason::kLoadFailed, "load",
+      fmt::format("{}: {}", failed.stage == LoadStage::kOpen ? "not loadable" : "symbol not found", failed.text));
 }
 
 Rejected Endings::Explain(const Ended& ended) const {
   std::string evidence = ended.evidence.empty() ? Describe(ended.outcome) : ended.evidence;
   if (ended.call >= 0) evidence += fmt::format(" in call {} of its unit", ended.call);
   if (const auto* signaled = std::get_if<Signaled>(&ended.outcome)) {
-    const bool placed = IsSegmentFault(signaled->signal) && ended.place && static_cast<size_t>(ended.place->buffer) < buffers.size();
+    const bool placed =
+        IsSegmentFault(signaled->signal) && ended.place && static_cast<size_t>(ended.place->buffer) < buffers.size();
     if (!placed) return Make(stage, Reason::kCrash, "runs", WithOutput(evidence, ended.output));
     const bool write = signaled->fault && signaled->fault->write;
-    const Reason reason = FaultReason(buffers[static_cast<size_t>(ended.place->buffer)].access, ended.place->side, write);
-    return Make(stage, reason, "memory", WithOutput(PlaceText(*this, *ended.place, write) + "; " + evidence, ended.output));
+    const Reason reason =
+        FaultReason(buffers[static_cast<size_t>(ended.place->buffer)].access, ended.place->side, write);
+    return Make(stage, reason, "memory",
+                WithOutput(PlaceText(*this, *ended.place, write) + "; " + evidence, ended.output));
   }
-  if (std::get_if<Exited>(&ended.outcome) != nullptr) return Make(stage, Reason::kExited, "runs", WithOutput(evidence, ended.output));
-  if (std::get_if<TimedOut>(&ended.outcome) != nullptr) return Make(stage, Reason::kHang, "runs", WithOutput(evidence, ended.output));
+  if (std::get_if<Exited>(&ended.outcome) != nullptr)
+    return Make(stage, Reason::kExited, "runs", WithOutput(evidence, ended.output));
+  if (std::get_if<TimedOut>(&ended.outcome) != nullptr)
+    return Make(stage, Reason::kHang, "runs", WithOutput(evidence, ended.output));
   if (const auto* refused = std::get_if<ForbiddenCall>(&ended.outcome)) {
     std::string call = Describe(ended.outcome);
     if (ended.evidence.find(refused->name) == std::string::npos) evidence = call + "; " + evidence;
@@ -79,7 +89,9 @@ Rejected Endings::Explain(const Hung& hung) const {
 
 Rejected Endings::Explain(const MachineState& state) const {
   std::vector<std::string> parts;
-  if (state.mxcsr_changed) parts.push_back(fmt::format("MXCSR control bits left as {:#06x} (flush-to-zero, denormals-are-zero, rounding or masks)", state.mxcsr));
+  if (state.mxcsr_changed)
+    parts.push_back(fmt::format(
+        "MXCSR control bits left as {:#06x} (flush-to-zero, denormals-are-zero, rounding or masks)", state.mxcsr));
   if (state.x87_changed) parts.push_back(fmt::format("x87 control word left as {:#06x}", state.x87_control));
   if (state.direction_flag) parts.emplace_back("direction flag left set");
   if (state.callee_saved_changed) parts.emplace_back("a callee-saved register (rbx, rbp, r12-r15) not restored");

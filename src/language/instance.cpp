@@ -5,27 +5,25 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "language/cpp/elf_file.h"
 #include "language/endings.h"
+#include "language/instance_sizes.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kMaxArtifact = size_t{64} << 20;
-constexpr std::chrono::seconds kProbeLimit{5};
 
 // How one parameter of the entry is passed; decided once, because a unit may hold many calls.
 struct Parameter {
   ArgumentKind kind = ArgumentKind::kAxis;
-  size_t index = 0;      // tensor or scalar
+  size_t index = 0;  // tensor or scalar
   DType dtype = DType::kF32;
-  uint64_t bits = 0;     // axis, stride
+  uint64_t bits = 0;  // axis, stride
 };
 
 // A stretch of an output's payload between two rows, which no call may write.
@@ -39,7 +37,8 @@ std::vector<Gap> GapsOf(const TensorLayout& layout) {
   if (!layout.padded || layout.element_count == 0 || layout.extents.empty()) return gaps;
   const int64_t row = layout.strides.back() == 1 ? layout.extents.back() : 1;
   std::vector<int64_t> starts;
-  for (int64_t element = 0; element < layout.element_count; element += row) starts.push_back(ElementOffset(layout, element));
+  for (int64_t element = 0; element < layout.element_count; element += row)
+    starts.push_back(ElementOffset(layout, element));
   std::sort(starts.begin(), starts.end());
   const auto width = static_cast<size_t>(Info(layout.dtype).bits);
   size_t covered = 0;
@@ -51,86 +50,6 @@ std::vector<Gap> GapsOf(const TensorLayout& layout) {
   return gaps;
 }
 
-// What an artifact asked for, so that a second process of it at the same sizes need not ask again.
-class AskedSizes {
- public:
-  std::optional<int64_t> Find(const std::string& key) {
-    const std::lock_guard lock(mutex_);
-    const auto at = sizes_.find(key);
-    return at == sizes_.end() ? std::nullopt : std::optional(at->second);
-  }
-  void Keep(const std::string& key, int64_t size) {
-    const std::lock_guard lock(mutex_);
-    if (sizes_.size() < 4096) sizes_.emplace(key, size);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, int64_t> sizes_;
-};
-
-AskedSizes& Asked() {
-  static AskedSizes asked;
-  return asked;
-}
-
-std::vector<CallArgument> AxisArguments(const Contract& contract, const Shape& shape) {
-  std::vector<CallArgument> arguments;
-  for (const Axis& axis : contract.axes) arguments.emplace_back(IntegerArgument{static_cast<uint64_t>(shape.axes.at(axis.name))});
-  return arguments;
-}
-
-SessionSpec BaseSpec(const InstanceSpec& spec) {
-  const Artifact& artifact = *spec.artifact;
-  SessionSpec session;
-  session.artifact = artifact.path;
-  session.symbols = {spec.contract->entry};
-  session.threads = spec.threads;
-  session.libraries = artifact.libraries;
-  session.environment_padding = spec.environment_padding;
-  session.stack_offset = spec.stack_offset;
-  session.placement_draw = spec.placement_draw;
-  session.cpus = spec.cpus;
-  session.trusted = artifact.trusted_code;
-  // The environment starts empty, so what `unset` names is never there; libraries with threads of
-  // their own are told the budget by the variables that they know.
-  if (!artifact.libraries.empty()) {
-    for (const char* name : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) session.environment.emplace_back(name, std::to_string(spec.threads));
-  }
-  return session;
-}
-
-// Nothing is wrong with the size, or why the candidate is refused.
-std::optional<std::string> BadSize(std::string_view what, int64_t bytes, int64_t most, std::string_view rule) {
-  if (bytes >= 0 && bytes <= most) return std::nullopt;
-  return fmt::format("{} asks for {} bytes; {} allows 0 to {}", what, bytes, rule, most);
-}
-
-using SizeOutcome = std::variant<int64_t, Rejected>;
-
-// Calls ENTRY_scratch or ENTRY_packed in a process of its own: buffers are made before a process starts.
-Result<SizeOutcome> AskSize(const InstanceSpec& spec, const std::string& symbol) {
-  std::string key = spec.artifact->file_hash + " " + symbol;
-  for (const Axis& axis : spec.contract->axes) key += fmt::format(" {}", spec.shape->axes.at(axis.name));
-  key += fmt::format(" threads {}", spec.threads);  // omp_get_max_threads() may be part of the answer
-  if (const auto known = Asked().Find(key)) return SizeOutcome(*known);
-  SessionSpec session = BaseSpec(spec);
-  session.symbols = {symbol};
-  ASSAY_TRY(StartOutcome started, Session::Start(session));
-  const Endings endings{spec.stage, {}};
-  if (auto* failed = std::get_if<LoadFailed>(&started)) return SizeOutcome(endings.Explain(*failed));
-  if (auto* ended = std::get_if<Ended>(&started)) return SizeOutcome(endings.Explain(*ended));
-  const Call call{0, AxisArguments(*spec.contract, *spec.shape)};
-  ASSAY_TRY(UnitOutcome outcome, std::get<Session>(started).Run(std::span(&call, 1), kProbeLimit, WaitMode::kSleep));
-  if (auto* ended = std::get_if<Ended>(&outcome)) return SizeOutcome(endings.Explain(*ended));
-  if (auto* hung = std::get_if<Hung>(&outcome)) return SizeOutcome(endings.Explain(*hung));
-  const Completed& completed = std::get<Completed>(outcome);
-  if (completed.integer_results.empty()) return Error{ErrorCode::kCorrupt, "the sandbox returned no result of " + symbol};
-  const auto bytes = static_cast<int64_t>(completed.integer_results.front());
-  Asked().Keep(key, bytes);
-  return SizeOutcome(bytes);
-}
-
 }  // namespace
 
 struct Instance::State {
@@ -139,19 +58,19 @@ struct Instance::State {
   Session session;
   size_t slots = 1;
   Endings endings;
-  std::vector<TensorLayout> layouts;       // by tensor
+  std::vector<TensorLayout> layouts;  // by tensor
   std::vector<Role> roles;
-  std::vector<int> buffers;                // by tensor, -1 = null
-  std::vector<std::vector<Gap>> gaps;      // by tensor
+  std::vector<int> buffers;            // by tensor, -1 = null
+  std::vector<std::vector<Gap>> gaps;  // by tensor
   std::vector<Parameter> parameters;
-  std::vector<size_t> prepared;            // tensors that ENTRY_prepare takes
+  std::vector<size_t> prepared;  // tensors that ENTRY_prepare takes
   std::vector<uint64_t> axes;
   int scratch_buffer = -1, packed_buffer = -1;
   int prepare_symbol = -1;
   int64_t scratch_bytes = 0;
-  std::optional<uint64_t> scratch_pattern; // to be poisoned before the next unit
-  std::vector<bool> poisoned;              // by slot, since its last call
-  std::vector<bool> ever_poisoned;         // by slot
+  std::optional<uint64_t> scratch_pattern;  // to be poisoned before the next unit
+  std::vector<bool> poisoned;               // by slot, since its last call
+  std::vector<bool> ever_poisoned;          // by slot
 };
 
 namespace {
@@ -168,9 +87,12 @@ using LayoutOutcome = std::variant<Layout, Rejected>;
 
 Access AccessOf(Role role) {
   switch (role) {
-    case Role::kIn: return Access::kInput;
-    case Role::kOut: return Access::kOutput;
-    case Role::kInOut: return Access::kInOut;
+    case Role::kIn:
+      return Access::kInput;
+    case Role::kOut:
+      return Access::kOutput;
+    case Role::kInOut:
+      return Access::kInOut;
   }
   return Access::kInput;
 }
@@ -217,26 +139,33 @@ Rejected Refusal(Stage stage, Reason reason, std::string evidence) {
 
 // Scratch is one buffer for all slots, because the calls of a unit follow one another; packed weights
 // belong to their slot.
-Result<std::optional<Rejected>> AddExtras(const InstanceSpec& spec, const std::vector<std::string>& exports, Layout& layout) {
+Result<std::optional<Rejected>> AddExtras(const InstanceSpec& spec, const std::vector<std::string>& exports,
+                                          Layout& layout) {
   const Contract& contract = *spec.contract;
-  const auto exported = [&](const std::string& name) { return std::find(exports.begin(), exports.end(), name) != exports.end(); };
-  const bool takes_scratch = std::any_of(contract.arguments.begin(), contract.arguments.end(),
-                                         [](const ArgumentRef& argument) { return argument.kind == ArgumentKind::kScratch; });
+  const auto exported = [&](const std::string& name) {
+    return std::find(exports.begin(), exports.end(), name) != exports.end();
+  };
+  const bool takes_scratch =
+      std::any_of(contract.arguments.begin(), contract.arguments.end(),
+                  [](const ArgumentRef& argument) { return argument.kind == ArgumentKind::kScratch; });
   if (takes_scratch && exported(contract.entry + "_scratch")) {
     ASSAY_TRY(SizeOutcome asked, AskSize(spec, contract.entry + "_scratch"));
     if (auto* rejected = std::get_if<Rejected>(&asked)) return std::optional(std::move(*rejected));
     layout.scratch_bytes = std::get<int64_t>(asked);
-    if (auto bad = BadSize(contract.entry + "_scratch", layout.scratch_bytes, contract.policy.scratch_bytes, "the contract's policy.scratch")) {
+    if (auto bad = BadSize(contract.entry + "_scratch", layout.scratch_bytes, contract.policy.scratch_bytes,
+                           "the contract's policy.scratch")) {
       return std::optional(Refusal(spec.stage, Reason::kPolicy, *bad));
     }
     if (layout.scratch_bytes > 0) {
       layout.scratch_buffer = static_cast<int>(layout.session.buffers.size());
-      layout.session.buffers.push_back({"scratch", static_cast<size_t>(layout.scratch_bytes), Access::kScratch, 64, 1, 0});
+      layout.session.buffers.push_back(
+          {"scratch", static_cast<size_t>(layout.scratch_bytes), Access::kScratch, 64, 1, 0});
     }
   }
   if (!exported(contract.entry + "_prepare")) return std::optional<Rejected>();
   if (!exported(contract.entry + "_packed")) {
-    return std::optional(Refusal(spec.stage, Reason::kLoadFailed, fmt::format("defines {0}_prepare without {0}_packed", contract.entry)));
+    return std::optional(Refusal(spec.stage, Reason::kLoadFailed,
+                                 fmt::format("defines {0}_prepare without {0}_packed", contract.entry)));
   }
   ASSAY_TRY(SizeOutcome asked, AskSize(spec, contract.entry + "_packed"));
   if (auto* rejected = std::get_if<Rejected>(&asked)) return std::optional(std::move(*rejected));
@@ -261,14 +190,21 @@ std::vector<Parameter> ParametersOf(const Contract& contract, const Shape& shape
     Parameter parameter;
     parameter.kind = argument.kind;
     switch (argument.kind) {
-      case ArgumentKind::kAxis: parameter.bits = static_cast<uint64_t>(shape.axes.at(argument.name)); break;
-      case ArgumentKind::kStride: parameter.bits = static_cast<uint64_t>(shape.strides.at(argument.name)); break;
+      case ArgumentKind::kAxis:
+        parameter.bits = static_cast<uint64_t>(shape.axes.at(argument.name));
+        break;
+      case ArgumentKind::kStride:
+        parameter.bits = static_cast<uint64_t>(shape.strides.at(argument.name));
+        break;
       case ArgumentKind::kScalar:
         parameter.index = static_cast<size_t>(contract.FindScalar(argument.name) - contract.scalars.data());
         parameter.dtype = contract.scalars[parameter.index].dtype;
         break;
-      case ArgumentKind::kTensor: parameter.index = static_cast<size_t>(contract.FindTensor(argument.name) - contract.tensors.data()); break;
-      case ArgumentKind::kScratch: break;
+      case ArgumentKind::kTensor:
+        parameter.index = static_cast<size_t>(contract.FindTensor(argument.name) - contract.tensors.data());
+        break;
+      case ArgumentKind::kScratch:
+        break;
     }
     parameters.push_back(parameter);
   }
@@ -309,10 +245,12 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   state->parameters = ParametersOf(*spec.contract, *spec.shape);
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     state->roles.push_back(spec.contract->tensors[t].role);
-    state->gaps.push_back(state->roles.back() == Role::kOut && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t]) : std::vector<Gap>{});
+    state->gaps.push_back(state->roles.back() == Role::kOut && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t])
+                                                                                      : std::vector<Gap>{});
     if (spec.contract->tensors[t].prepare) state->prepared.push_back(t);
   }
-  for (const Axis& axis : spec.contract->axes) state->axes.push_back(static_cast<uint64_t>(spec.shape->axes.at(axis.name)));
+  for (const Axis& axis : spec.contract->axes)
+    state->axes.push_back(static_cast<uint64_t>(spec.shape->axes.at(axis.name)));
   state->layouts = std::move(layout.layouts);
   state->buffers = std::move(layout.buffers);
   state->scratch_buffer = layout.scratch_buffer;
@@ -353,18 +291,27 @@ Call Instance::CallFor(size_t slot, std::span<const double> scalars) const {
   for (const Parameter& parameter : state_->parameters) {
     switch (parameter.kind) {
       case ArgumentKind::kAxis:
-      case ArgumentKind::kStride: call.arguments.emplace_back(IntegerArgument{parameter.bits}); break;
-      case ArgumentKind::kScalar: call.arguments.push_back(ScalarArgument(parameter.dtype, scalars[parameter.index])); break;
+      case ArgumentKind::kStride:
+        call.arguments.emplace_back(IntegerArgument{parameter.bits});
+        break;
+      case ArgumentKind::kScalar:
+        call.arguments.push_back(ScalarArgument(parameter.dtype, scalars[parameter.index]));
+        break;
       case ArgumentKind::kScratch:
-        if (state_->scratch_buffer < 0) call.arguments.emplace_back(NullArgument{});
-        else call.arguments.emplace_back(PointerArgument{state_->scratch_buffer, 0});
+        if (state_->scratch_buffer < 0)
+          call.arguments.emplace_back(NullArgument{});
+        else
+          call.arguments.emplace_back(PointerArgument{state_->scratch_buffer, 0});
         break;
       case ArgumentKind::kTensor: {
         int buffer = state_->buffers[parameter.index];
-        const bool packed = state_->packed_buffer >= 0 && std::find(state_->prepared.begin(), state_->prepared.end(), parameter.index) != state_->prepared.end();
+        const bool packed = state_->packed_buffer >= 0 && std::find(state_->prepared.begin(), state_->prepared.end(),
+                                                                    parameter.index) != state_->prepared.end();
         if (packed && buffer >= 0) buffer = state_->packed_buffer;
-        if (buffer < 0) call.arguments.emplace_back(NullArgument{});
-        else call.arguments.emplace_back(PointerArgument{buffer, static_cast<int>(slot)});
+        if (buffer < 0)
+          call.arguments.emplace_back(NullArgument{});
+        else
+          call.arguments.emplace_back(PointerArgument{buffer, static_cast<int>(slot)});
         break;
       }
     }
@@ -377,8 +324,10 @@ std::optional<Call> Instance::PrepareCall(size_t slot) const {
   Call call;
   call.symbol = state_->prepare_symbol;
   for (const size_t tensor : state_->prepared) {
-    if (state_->buffers[tensor] < 0) call.arguments.emplace_back(NullArgument{});
-    else call.arguments.emplace_back(PointerArgument{state_->buffers[tensor], static_cast<int>(slot)});
+    if (state_->buffers[tensor] < 0)
+      call.arguments.emplace_back(NullArgument{});
+    else
+      call.arguments.emplace_back(PointerArgument{state_->buffers[tensor], static_cast<int>(slot)});
   }
   for (const uint64_t axis : state_->axes) call.arguments.emplace_back(IntegerArgument{axis});
   call.arguments.emplace_back(PointerArgument{state_->packed_buffer, static_cast<int>(slot)});
@@ -394,8 +343,10 @@ void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
     // complement like integers.
     const DTypeInfo& info = Info(state_->layouts[t].dtype);
     const uint64_t word = complement && !(info.has_nan && info.bits >= 16) ? ~pattern : pattern;
-    if (state_->roles[t] == Role::kInOut) state_->session.PoisonSurroundings(state_->buffers[t], static_cast<int>(slot), word);
-    else state_->session.Poison(state_->buffers[t], static_cast<int>(slot), word);
+    if (state_->roles[t] == Role::kInOut)
+      state_->session.PoisonSurroundings(state_->buffers[t], static_cast<int>(slot), word);
+    else
+      state_->session.Poison(state_->buffers[t], static_cast<int>(slot), word);
   }
   state_->scratch_pattern = complement ? ~pattern : pattern;
   state_->poisoned[slot] = true;
@@ -414,7 +365,8 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
     rejected.stage = stage;
     rejected.reason = Reason::kWroteOutside;
     rejected.check = "memory";
-    rejected.evidence = fmt::format("{} slot {}: byte {} {} was written ({} is {} bytes long)", name, slot, offset, where, name, state_->layouts[tensor].byte_span);
+    rejected.evidence = fmt::format("{} slot {}: byte {} {} was written ({} is {} bytes long)", name, slot, offset,
+                                    where, name, state_->layouts[tensor].byte_span);
     return std::optional(std::move(rejected));
   };
   for (size_t t = 0; t < state_->buffers.size(); ++t) {
@@ -426,7 +378,8 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
         return refuse(t, slot, hit->offset, hit->offset < 0 ? "before its start" : "past its end");
       }
       for (const Gap& gap : state_->gaps[t]) {
-        if (!StillPoison(t, slot, gap.offset, gap.bytes)) return refuse(t, slot, static_cast<int64_t>(gap.offset), "or one behind it in the gap between two rows");
+        if (!StillPoison(t, slot, gap.offset, gap.bytes))
+          return refuse(t, slot, static_cast<int64_t>(gap.offset), "or one behind it in the gap between two rows");
       }
       // A slot that waits for its call, or that nobody was given: a decoy.
       if (state_->roles[t] == Role::kOut && state_->poisoned[slot] && bytes > 0 && !StillPoison(t, slot, 0, bytes)) {
@@ -437,7 +390,8 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
   return std::optional<Rejected>();
 }
 
-Result<CallsOutcome> Instance::RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode, Stage stage) {
+Result<CallsOutcome> Instance::RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode,
+                                       Stage stage) {
   if (state_->scratch_buffer >= 0 && state_->scratch_pattern) {
     state_->session.Poison(state_->scratch_buffer, 0, *state_->scratch_pattern);
   }
@@ -445,7 +399,8 @@ Result<CallsOutcome> Instance::RunUnit(std::span<const Call> calls, std::chrono:
   for (const Call& call : calls) {
     for (const CallArgument& argument : call.arguments) {
       const auto* pointer = std::get_if<PointerArgument>(&argument);
-      if (pointer == nullptr || pointer->buffer == state_->scratch_buffer || pointer->buffer == state_->packed_buffer) continue;
+      if (pointer == nullptr || pointer->buffer == state_->scratch_buffer || pointer->buffer == state_->packed_buffer)
+        continue;
       // PrepareCall touches inputs only: its slot still waits for its call.
       if (call.symbol == 0) state_->poisoned[static_cast<size_t>(pointer->slot)] = false;
     }

@@ -27,13 +27,14 @@ struct InstanceSpec {
   const Artifact* artifact = nullptr;
   const Shape* shape = nullptr;
   int threads = 1;
-  size_t slots = 1;             // calls of one unit that never share a buffer, and decoys
-  uint64_t placement_draw = 0;  // equal draws give equal offsets and addresses
+  size_t slots = 1;                // calls of one unit that never share a buffer, and decoys
+  uint64_t placement_draw = 0;     // equal draws give equal offsets and addresses
   size_t environment_padding = 0;  // these three as in SessionSpec
   size_t stack_offset = 0;
   std::vector<int> cpus;
-  std::vector<size_t> line_offsets;  // by tensor: whole lines by which the payload keeps off its guard page; empty = none
-  Stage stage = Stage::kLoad;   // where a failure to load is booked
+  std::vector<size_t>
+      line_offsets;            // by tensor: whole lines by which the payload keeps off its guard page; empty = none
+  Stage stage = Stage::kLoad;  // where a failure to load is booked
 };
 
 class Instance;

@@ -83,7 +83,8 @@ Result<fs::path> BuildOracle(const Contract& contract, const fs::path& cache_fol
   job.include_folders = {contract.reference.parent_path().string(), headers.string()};
   ASSAY_TRY(CompileOutcome outcome, Compile(job));
   if (const auto* rejected = std::get_if<Rejected>(&outcome)) {
-    return Error{ErrorCode::kInvalidInput, fmt::format("{}: the reference does not compile: {}", contract.reference.string(), rejected->evidence)};
+    return Error{ErrorCode::kInvalidInput, fmt::format("{}: the reference does not compile: {}",
+                                                       contract.reference.string(), rejected->evidence)};
   }
   const CompiledFile& file = std::get<CompiledFile>(outcome);
   CachedBuild build;
@@ -108,14 +109,16 @@ struct Inputs {
 class Worker {
  public:
   // `generation` counts Loads: inputs are copied once a call, and only into workers that are asked.
-  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, const Inputs& inputs, uint64_t generation, uint64_t outputs_per_slice) {
+  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, const Inputs& inputs, uint64_t generation,
+                           uint64_t outputs_per_slice) {
     uint64_t room = ResponseBytes(query, outputs_per_slice, 4);
     for (;;) {
       ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.bytes, room));
       ASSAY_TRY_STATUS(Reserve(file, request.size(), room, inputs.bytes));
       if (generation != generation_) {
         std::byte* const block = session_->Input(kInputs, 0).data();
-        for (const Inputs::Part& part : inputs.parts) std::memcpy(block + part.offset, part.bytes.data(), part.bytes.size());
+        for (const Inputs::Part& part : inputs.parts)
+          std::memcpy(block + part.offset, part.bytes.data(), part.bytes.size());
         generation_ = generation;
       }
       std::memcpy(session_->Input(kRequest, 0).data(), request.data(), request.size());
@@ -130,8 +133,8 @@ class Worker {
   static constexpr int kRequest = 0, kResponse = 1, kInputs = 2;
 
   Status Reserve(const fs::path& file, uint64_t request, uint64_t response, uint64_t inputs) {
-    const bool fits = session_ && session_->Input(kRequest, 0).size() >= request && session_->Output(kResponse, 0).size() >= response &&
-                      session_->Input(kInputs, 0).size() >= inputs;
+    const bool fits = session_ && session_->Input(kRequest, 0).size() >= request &&
+                      session_->Output(kResponse, 0).size() >= response && session_->Input(kInputs, 0).size() >= inputs;
     if (fits) return Ok();
     session_.reset();
     generation_ = 0;
@@ -144,8 +147,10 @@ class Worker {
                     {"inputs", RoundUp(std::max<uint64_t>(inputs + inputs / 2, 4096), 4096), Access::kInput}};
     spec.trusted = true;
     ASSAY_TRY(StartOutcome started, Session::Start(spec));
-    if (const auto* failed = std::get_if<LoadFailed>(&started)) return Error{ErrorCode::kUnavailable, "the oracle does not load: " + failed->text};
-    if (const auto* ended = std::get_if<Ended>(&started)) return Error{ErrorCode::kUnavailable, "the oracle ended at its start: " + ended->evidence};
+    if (const auto* failed = std::get_if<LoadFailed>(&started))
+      return Error{ErrorCode::kUnavailable, "the oracle does not load: " + failed->text};
+    if (const auto* ended = std::get_if<Ended>(&started))
+      return Error{ErrorCode::kUnavailable, "the oracle ended at its start: " + ended->evidence};
     session_ = std::get<Session>(std::move(started));
     return Ok();
   }
@@ -157,8 +162,9 @@ class Worker {
     if (std::get_if<Completed>(&outcome) != nullptr) return Ok();
     session_.reset();
     const auto* ended = std::get_if<Ended>(&outcome);
-    return Error{ErrorCode::kUnavailable, ended != nullptr ? "the reference ended its process: " + ended->evidence
-                                                           : fmt::format("the reference did not answer within {} s", kAnswerLimit.count())};
+    return Error{ErrorCode::kUnavailable,
+                 ended != nullptr ? "the reference ended its process: " + ended->evidence
+                                  : fmt::format("the reference did not answer within {} s", kAnswerLimit.count())};
   }
 
   std::optional<Session> session_;
@@ -224,9 +230,11 @@ Status Oracle::Load(const OracleCall& call) {
   state.scalars.clear();
   for (size_t i = 0; i < contract.scalars.size(); ++i) {
     const auto dtype = NumericsType(contract.scalars[i].dtype);
-    if (!dtype) return Error{ErrorCode::kUnavailable, "the oracle has no number type for scalar " + contract.scalars[i].name};
+    if (!dtype)
+      return Error{ErrorCode::kUnavailable, "the oracle has no number type for scalar " + contract.scalars[i].name};
     const bool integer = !Info(contract.scalars[i].dtype).is_float;
-    state.scalars.push_back({contract.scalars[i].name, *dtype, call.scalars[i], integer ? static_cast<int64_t>(call.scalars[i]) : 0});
+    state.scalars.push_back(
+        {contract.scalars[i].name, *dtype, call.scalars[i], integer ? static_cast<int64_t>(call.scalars[i]) : 0});
   }
   state.tensors.clear();
   uint64_t bytes = 0, outputs = 0;
@@ -234,7 +242,13 @@ Status Oracle::Load(const OracleCall& call) {
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
     const auto dtype = NumericsType(tensor.dtype);
     if (!dtype) return Error{ErrorCode::kUnavailable, "the oracle has no number type for tensor " + tensor.name};
-    OracleTensor wire{tensor.name, *dtype, static_cast<OracleRole>(tensor.role), !call.shape->absent_tensors.contains(tensor.name), layout.extents, layout.strides, bytes};
+    OracleTensor wire{tensor.name,
+                      *dtype,
+                      static_cast<OracleRole>(tensor.role),
+                      !call.shape->absent_tensors.contains(tensor.name),
+                      layout.extents,
+                      layout.strides,
+                      bytes};
     if (wire.present && tensor.role != Role::kIn) outputs += static_cast<uint64_t>(layout.element_count);
     if (wire.present && tensor.role != Role::kOut) bytes = RoundUp(bytes + static_cast<uint64_t>(layout.byte_span), 64);
     state.tensors.push_back(std::move(wire));
@@ -259,7 +273,8 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
   how.scalars = state.scalars;
   how.tensors = state.tensors;
   how.slice_rank = static_cast<uint32_t>(state.contract.slice.size());
-  const bool split = slices.size() >= kSlicesWorthSplitting && how.slice_rank > 0 && how.arithmetic != Arithmetic::kExplain;
+  const bool split =
+      slices.size() >= kSlicesWorthSplitting && how.slice_rank > 0 && how.arithmetic != Arithmetic::kExplain;
   const size_t parts = split ? std::min(state.workers.size(), slices.size()) : 1;
   std::vector<std::optional<Result<OracleAnswer>>> answers(parts);
   const auto first_of = [&](size_t part) { return slices.size() * part / parts; };
@@ -292,7 +307,8 @@ Result<fs::path> ReferenceHeaders() {
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path shared = program.parent_path().parent_path() / "share/assay/include";
   if (fs::is_regular_file(shared / "assay/reference.h", ignored)) return shared;
-  return Error{ErrorCode::kNotFound, fmt::format("assay/reference.h is neither in {} nor in {}", source.string(), shared.string())};
+  return Error{ErrorCode::kNotFound,
+               fmt::format("assay/reference.h is neither in {} nor in {}", source.string(), shared.string())};
 }
 
 }  // namespace assay

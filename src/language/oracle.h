@@ -21,9 +21,9 @@ namespace assay {
 // One call as the reference sees it.
 struct OracleCall {
   const Shape* shape = nullptr;
-  std::span<const double> scalars;                             // in the order of contract.scalars
-  std::span<const std::span<const std::byte>> tensors;         // in the order of contract.tensors; inout as before the call;
-                                                               // pure outputs are not looked at
+  std::span<const double> scalars;                      // in the order of contract.scalars
+  std::span<const std::span<const std::byte>> tensors;  // in the order of contract.tensors; inout as before the call;
+                                                        // pure outputs are not looked at
 };
 
 // The contract's reference, built once per content and run in jailed processes of its own.  Whatever
@@ -31,7 +31,8 @@ struct OracleCall {
 class Oracle {
  public:
   // `cache`: as for CppBuilder.  `processes`: how many share the slices of one question.
-  static Result<std::unique_ptr<Oracle>> Start(const Contract& contract, const std::filesystem::path& cache, int processes = 1);
+  static Result<std::unique_ptr<Oracle>> Start(const Contract& contract, const std::filesystem::path& cache,
+                                               int processes = 1);
   ~Oracle();
 
   // Evaluate speaks of this call until the next Load.  The tensors' bytes must stay there and as they

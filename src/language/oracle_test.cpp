@@ -76,7 +76,10 @@ TEST_F(OracleTest, AnswersSlicesOfStridedOutputs) {
 }
 
 TEST_F(OracleTest, TheAuthorsMistakesAreErrors) {
-  ASSERT_TRUE(WriteFileAtomically(contract_.reference, "#include <assay/reference.h>\ntemplate <class R> void Reference(int) { undeclared; }\n").ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(contract_.reference,
+                          "#include <assay/reference.h>\ntemplate <class R> void Reference(int) { undeclared; }\n")
+          .ok());
   const auto broken = Oracle::Start(contract_, folder_->path() / "cache");
   ASSERT_FALSE(broken.ok());
   EXPECT_EQ(broken.error().code, ErrorCode::kInvalidInput);

@@ -31,14 +31,16 @@ std::string CopyOf(const std::string& function) {
 }
 
 bool IsIdentifier(const std::string& name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 }  // namespace
 
 Result<std::string> PeerInfo(const Contract& contract, const ReferenceKernel& reference, int threads) {
   if (reference.info.empty()) return std::string();
-  if (!IsIdentifier(reference.info)) return Error{ErrorCode::kInvalidInput, fmt::format("peer {}: info names no function", reference.name)};
+  if (!IsIdentifier(reference.info))
+    return Error{ErrorCode::kInvalidInput, fmt::format("peer {}: info names no function", reference.name)};
   const Result<Toolchain>& toolchain = PrimaryToolchain();
   if (!toolchain.ok()) return toolchain.error();
   CompileJob job;

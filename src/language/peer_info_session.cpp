@@ -6,7 +6,8 @@
 
 namespace assay {
 
-Result<std::string> AskInfo(std::string_view shared_object, const std::vector<std::filesystem::path>& libraries, int threads) {
+Result<std::string> AskInfo(std::string_view shared_object, const std::vector<std::filesystem::path>& libraries,
+                            int threads) {
   constexpr uint64_t kRoom = 256;
   ASSAY_TRY(const TemporaryFolder folder, TemporaryFolder::Create("assay-info-"));
   ASSAY_TRY_STATUS(WriteFileAtomically(folder.path() / "info.so", shared_object));
@@ -24,7 +25,8 @@ Result<std::string> AskInfo(std::string_view shared_object, const std::vector<st
   Call call;
   call.arguments = {PointerArgument{0, 0}, IntegerArgument{kRoom}};
   ASSAY_TRY(const UnitOutcome outcome, session.Run(std::span(&call, 1), std::chrono::seconds(5), WaitMode::kSleep));
-  if (std::get_if<Completed>(&outcome) == nullptr) return Error{ErrorCode::kUnavailable, "the peer's info function did not return"};
+  if (std::get_if<Completed>(&outcome) == nullptr)
+    return Error{ErrorCode::kUnavailable, "the peer's info function did not return"};
   const auto bytes = session.Output(0, 0);
   std::string text;
   for (const std::byte byte : bytes) {

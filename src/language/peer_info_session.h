@@ -11,6 +11,7 @@
 namespace assay {
 
 // Loads the object in a jailed process and returns what its `assay_info(char*, long)` wrote.
-Result<std::string> AskInfo(std::string_view shared_object, const std::vector<std::filesystem::path>& libraries, int threads);
+Result<std::string> AskInfo(std::string_view shared_object, const std::vector<std::filesystem::path>& libraries,
+                            int threads);
 
 }  // namespace assay

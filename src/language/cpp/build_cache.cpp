@@ -13,8 +13,12 @@ namespace {
 
 constexpr std::string_view kFirstLine = "assay build 1";
 
-std::filesystem::path EntryPath(const std::filesystem::path& folder, const Digest& id) { return folder / "builds" / id; }
-std::filesystem::path ObjectPath(const std::filesystem::path& folder, const Digest& hash) { return folder / "objects" / (hash + ".so"); }
+std::filesystem::path EntryPath(const std::filesystem::path& folder, const Digest& id) {
+  return folder / "builds" / id;
+}
+std::filesystem::path ObjectPath(const std::filesystem::path& folder, const Digest& hash) {
+  return folder / "objects" / (hash + ".so");
+}
 
 bool IsDigest(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -55,7 +59,8 @@ Result<CachedBuild> BuildCache::Store(const Digest& id, std::string_view bytes, 
   build.file_hash = Sha256(bytes);
   build.path = ObjectPath(folder_, build.file_hash);
   ASSAY_TRY_STATUS(WriteFileAtomically(build.path, bytes));
-  std::string text = fmt::format("{}\nfile {}\ntwin {}\nseconds {}\n", kFirstLine, build.file_hash, build.twin, build.seconds);
+  std::string text =
+      fmt::format("{}\nfile {}\ntwin {}\nseconds {}\n", kFirstLine, build.file_hash, build.twin, build.seconds);
   for (const std::string& word : build.command) text += fmt::format("word {}\n", word);
   ASSAY_TRY_STATUS(WriteFileAtomically(EntryPath(folder_, id), text));
   return build;

@@ -54,7 +54,10 @@ Rejected PolicyRefusal(std::string evidence) {
 // Everything the object's bytes depend on.
 Digest ArtifactId(const Digest& candidate, const CompileJob& job) {
   RecordHash hash("artifact");
-  hash.Add("rules", kBuildRules).Add("candidate", candidate).Add("source", Sha256(job.source)).Add("header", job.header);
+  hash.Add("rules", kBuildRules)
+      .Add("candidate", candidate)
+      .Add("source", Sha256(job.source))
+      .Add("header", job.header);
   hash.Add("toolchain", job.toolchain->identity);
   for (const std::string& word : CompileCommand(job)) hash.Add("word", word);
   for (const std::string& flag : job.link_flags) hash.Add("link", flag);
@@ -102,10 +105,12 @@ Result<PlanOutcome> PlanCandidate(const Contract& contract, const Candidate& can
   // its bytes say counts.
   auto family = ParseTemplate(candidate.source, candidate.template_name + ".cpp", contract);
   if (!family.ok()) return PlanOutcome(PolicyRefusal(Printable(family.error().message)));
-  auto again = MakeCandidate(family.value(), candidate.knobs, candidate.flags.empty() ? std::vector<std::string>{} : candidate.flags);
+  auto again = MakeCandidate(family.value(), candidate.knobs,
+                             candidate.flags.empty() ? std::vector<std::string>{} : candidate.flags);
   if (!again.ok()) return PlanOutcome(PolicyRefusal(Printable(again.error().message)));
   for (const std::string& flag : candidate.flags) {
-    if (auto allowed = CheckFlag(flag, contract.policy.fp); !allowed.ok()) return PlanOutcome(PolicyRefusal("flag " + allowed.error().message));
+    if (auto allowed = CheckFlag(flag, contract.policy.fp); !allowed.ok())
+      return PlanOutcome(PolicyRefusal("flag " + allowed.error().message));
   }
   ASSAY_TRY(LinkedLibraries libraries, FindLibraries(contract.policy.libraries));
   Plan plan;
@@ -130,7 +135,8 @@ Result<PlanOutcome> PlanCandidate(const Contract& contract, const Candidate& can
 Result<Plan> PlanReference(const Contract& contract, const ReferenceKernel& reference, const Toolchain& toolchain) {
   ASSAY_TRY(LinkedLibraries libraries, FindLibraries(reference.libraries));
   Candidate candidate;
-  candidate.template_name = fmt::format("{} {}", reference.kind == ReferenceKind::kBaseline ? "baseline" : "peer", reference.name);
+  candidate.template_name =
+      fmt::format("{} {}", reference.kind == ReferenceKind::kBaseline ? "baseline" : "peer", reference.name);
   ASSAY_TRY(candidate.source, ReadFile(reference.source, size_t{4} << 20));
   candidate.source_hash = Sha256(candidate.source);
   candidate.flags = reference.flags;
@@ -188,7 +194,8 @@ struct CppBuilder::State {
     if (at == first_baseline.end()) return;
     const auto tenfold = std::chrono::seconds(static_cast<int64_t>(at->second * kTimesBaseline + 1));
     job.limit = std::clamp(tenfold, kLeastLimit, kMostLimit);
-    job.limit_reason = fmt::format(" ({:.0f} times the baseline's {}, at least 5 s)", kTimesBaseline, Seconds(at->second));
+    job.limit_reason =
+        fmt::format(" ({:.0f} times the baseline's {}, at least 5 s)", kTimesBaseline, Seconds(at->second));
   }
 
   Result<BuildOutcome> Run(const Plan& plan) {
@@ -255,7 +262,8 @@ Result<BuildOutcome> CppBuilder::BuildReference(const Contract& contract, const 
   ASSAY_TRY(Plan plan, PlanReference(contract, reference, toolchain.value()));
   plan.job.limit = std::chrono::seconds(120);  // the contract's author may wait for it; a jail still ends it
   ASSAY_TRY(BuildOutcome outcome, state_->Run(plan));
-  if (const auto* artifact = std::get_if<Artifact>(&outcome); artifact != nullptr && reference.kind == ReferenceKind::kBaseline) {
+  if (const auto* artifact = std::get_if<Artifact>(&outcome);
+      artifact != nullptr && reference.kind == ReferenceKind::kBaseline) {
     const std::lock_guard lock(state_->mutex);
     state_->first_baseline.emplace(contract.hash, artifact->build_seconds);
   }
@@ -281,8 +289,10 @@ Result<std::optional<Rejected>> CppBuilder::RebuildsToSameCode(const Contract& c
 }
 
 std::filesystem::path DefaultCacheFolder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return std::filesystem::path(cache) / "assay";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache/assay";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+    return std::filesystem::path(cache) / "assay";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    return std::filesystem::path(home) / ".cache/assay";
   return std::filesystem::temp_directory_path() / "assay-cache";
 }
 

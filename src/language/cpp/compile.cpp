@@ -44,10 +44,12 @@ std::vector<std::string> LinkCommand(const CompileJob& job) {
   // No start-up files: they bring an .init_array, and with -ffast-math one that changes MXCSR.
   std::vector<std::string> argv{job.toolchain->compiler.string(), "-shared", "-nostartfiles", "-o", kShared, kObject};
   argv.push_back(fmt::format("-Wl,--version-script={}", kExports));
-  argv.insert(argv.end(), {"-Wl,-z,now,-z,relro,-z,noexecstack,-z,text,-z,defs", "-Wl,--build-id=none,-Bsymbolic,--as-needed,--hash-style=gnu"});
+  argv.insert(argv.end(), {"-Wl,-z,now,-z,relro,-z,noexecstack,-z,text,-z,defs",
+                           "-Wl,--build-id=none,-Bsymbolic,--as-needed,--hash-style=gnu"});
   // The destructor of a function-local static names its object by this symbol, which lives in the
   // start-up files; any address inside will do.
-  if (!job.policy.required_exports.empty()) argv.push_back("-Wl,--defsym=__dso_handle=" + job.policy.required_exports.front());
+  if (!job.policy.required_exports.empty())
+    argv.push_back("-Wl,--defsym=__dso_handle=" + job.policy.required_exports.front());
   argv.insert(argv.end(), job.link_flags.begin(), job.link_flags.end());
   argv.push_back(gcc ? "-fopenmp" : "-lgomp");
   return argv;
@@ -94,14 +96,18 @@ class Workshop {
 // The kernel kills the compiler proper at the limit, and its driver reports that and exits.
 bool OutOfTime(const CompileJob& job, const JailedRun& run) {
   if (std::get_if<TimedOut>(&run.outcome) != nullptr) return true;
-  return run.seconds >= 0.9 * static_cast<double>(job.limit.count()) && run.output.find("signal terminated program") != std::string::npos;
+  return run.seconds >= 0.9 * static_cast<double>(job.limit.count()) &&
+         run.output.find("signal terminated program") != std::string::npos;
 }
 
 // Nothing when the step succeeded.
 std::optional<Rejected> StepFailure(const CompileJob& job, const JailedRun& run, std::string_view step) {
-  if (const auto* exited = std::get_if<Exited>(&run.outcome); exited != nullptr && exited->code == 0) return std::nullopt;
+  if (const auto* exited = std::get_if<Exited>(&run.outcome); exited != nullptr && exited->code == 0)
+    return std::nullopt;
   if (OutOfTime(job, run)) {
-    return Refuse(Reason::kBuildTimeout, "builds", fmt::format("{} did not end within {} s of processor time{}", step, job.limit.count(), job.limit_reason));
+    return Refuse(
+        Reason::kBuildTimeout, "builds",
+        fmt::format("{} did not end within {} s of processor time{}", step, job.limit.count(), job.limit_reason));
   }
   std::string evidence = OwnMessages(run.output, kSource);
   if (std::get_if<Exited>(&run.outcome) == nullptr || evidence.empty()) {
@@ -117,7 +123,10 @@ std::optional<Rejected> MissingEntry(std::string_view object, const FilePolicy& 
                            return symbol.name == name && symbol.section != SHN_UNDEF && symbol.binding != STB_LOCAL;
                          });
     if (defined) continue;
-    return Refuse(Reason::kLoadFailed, "entry", fmt::format("the source does not define extern \"C\" {}; include <assay/contract.h> and define the function that it declares", name),
+    return Refuse(Reason::kLoadFailed, "entry",
+                  fmt::format("the source does not define extern \"C\" {}; include <assay/contract.h> and define the "
+                              "function that it declares",
+                              name),
                   Stage::kLoad);
   }
   return std::nullopt;
@@ -151,12 +160,14 @@ Result<CompileOutcome> Compile(const CompileJob& job) {
   if (auto failure = StepFailure(job, compiled, "compiling")) return CompileOutcome(std::move(*failure));
   ASSAY_TRY(const std::string object, workshop.Read(kObject));
   if (auto missing = MissingEntry(object, job.policy)) return CompileOutcome(std::move(*missing));
-  if (auto trouble = CheckObject(object, job.policy)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
+  if (auto trouble = CheckObject(object, job.policy))
+    return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
 
   ASSAY_TRY(const JailedRun linked, workshop.Run(job, LinkCommand(job)));
   if (auto failure = StepFailure(job, linked, "linking")) return CompileOutcome(std::move(*failure));
   ASSAY_TRY(file.bytes, workshop.Read(kShared));
-  if (auto trouble = CheckSharedObject(file.bytes, job.policy)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
+  if (auto trouble = CheckSharedObject(file.bytes, job.policy))
+    return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
   file.seconds = compiled.seconds + linked.seconds;
   return CompileOutcome(std::move(file));
 }

@@ -25,8 +25,8 @@ struct CompileJob {
   // Processor time of a step, so that a busy machine does not fail what an idle one builds; the wall
   // clock ends it at kWallTimes as much.
   std::chrono::seconds limit{20};
-  std::string limit_reason;                  // for the evidence of a time-out
-  int64_t date = 1'000'000'000;              // what __DATE__ and __TIME__ see
+  std::string limit_reason;      // for the evidence of a time-out
+  int64_t date = 1'000'000'000;  // what __DATE__ and __TIME__ see
 };
 
 inline constexpr int kWallTimes = 6;

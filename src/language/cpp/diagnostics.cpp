@@ -11,7 +11,8 @@ constexpr size_t kMaxEvidence = 2000;
 // "   12 |   code" and "      |   ^~~": lines that belong to the message before them.
 bool Quotes(std::string_view line) {
   const size_t bar = line.find('|');
-  return bar != std::string_view::npos && bar <= 8 && line.substr(0, bar).find_first_not_of(" 0123456789") == std::string_view::npos;
+  return bar != std::string_view::npos && bar <= 8 &&
+         line.substr(0, bar).find_first_not_of(" 0123456789") == std::string_view::npos;
 }
 
 bool Mentions(std::string_view line, std::string_view word) { return line.find(word) != std::string_view::npos; }

@@ -50,20 +50,24 @@ std::optional<std::string> NearMiss(std::string_view line) {
     if (!text.starts_with(leader)) continue;
     const std::string_view rest = SkipBlanks(text.substr(leader.size()));
     if (!rest.starts_with(kMark)) continue;
-    return fmt::format("a directive in C++ is a whole line that starts with //, not with \"{}\"", leader.empty() ? "assay:" : leader);
+    return fmt::format("a directive in C++ is a whole line that starts with //, not with \"{}\"",
+                       leader.empty() ? "assay:" : leader);
   }
   // Behind code: find a line comment outside of quotes.
   char quote = 0;
   for (size_t i = 0; i + 1 < text.size(); ++i) {
     if (quote != 0) {
-      if (text[i] == '\\') ++i;
-      else if (text[i] == quote) quote = 0;
+      if (text[i] == '\\')
+        ++i;
+      else if (text[i] == quote)
+        quote = 0;
     } else if (text[i] == '"' || text[i] == '\'') {
       // 1'000 is a digit separator, not the start of a character.
       if (text[i] == '"' || i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0) quote = text[i];
     } else if (text[i] == '/' && text[i + 1] == '/') {
       const std::string_view rest = SkipBlanks(text.substr(i + 2));
-      if (i > 0 && rest.starts_with(kMark)) return "a directive stands alone on its line; move it out from behind the code";
+      if (i > 0 && rest.starts_with(kMark))
+        return "a directive stands alone on its line; move it out from behind the code";
       break;
     }
   }
@@ -92,7 +96,8 @@ class Reader {
   Status ReadFlag(std::string_view rest, int line);
   Status ReadExpect(std::string_view rest, int line);
   std::optional<std::string> NameTrouble(const std::string& name) const;
-  Status CheckNames(const Expression& expression, std::string_view directive, int line, std::span<const Knob> known) const;
+  Status CheckNames(const Expression& expression, std::string_view directive, int line,
+                    std::span<const Knob> known) const;
   Status CheckWordMacros() const;
   Status CheckConditions() const;
 
@@ -137,7 +142,9 @@ Status Reader::ReadLine(std::string_view line, int number, bool beyond) {
     return At(number, "a backslash at the end would make the next line part of this comment; a directive is one line");
   }
   size_t length = 0;
-  while (length < text->size() && (std::isalnum(static_cast<unsigned char>((*text)[length])) != 0 || (*text)[length] == '_')) ++length;
+  while (length < text->size() &&
+         (std::isalnum(static_cast<unsigned char>((*text)[length])) != 0 || (*text)[length] == '_'))
+    ++length;
   return ReadDirective(text->substr(0, length), Trim(text->substr(length)), number);
 }
 
@@ -148,19 +155,25 @@ Status Reader::ReadDirective(std::string_view word, std::string_view rest, int l
   if (word == "flag") return ReadFlag(rest, line);
   if (word == "expect") return ReadExpect(rest, line);
   if (word == "note") return Ok();
-  if (word.empty()) return At(line, "assay: what? Write the directive's word right behind the colon, for example assay:knob");
+  if (word.empty())
+    return At(line, "assay: what? Write the directive's word right behind the colon, for example assay:knob");
   const std::vector<std::string> words(std::begin(kWords), std::end(kWords));
   const std::string nearest = Nearest(word, words);
   return At(line, fmt::format("assay:{} is no directive; {}", Printable(Cut(word, 40)),
-                              nearest.empty() ? "there are " + Join(words, ", ") : fmt::format("did you mean assay:{}?", nearest)));
+                              nearest.empty() ? "there are " + Join(words, ", ")
+                                              : fmt::format("did you mean assay:{}?", nearest)));
 }
 
 Status Reader::ReadTemplateLine(std::string_view rest, int line) {
-  if (template_line_ != 0) return At(line, fmt::format("assay:template: already named in line {}; keep one", template_line_));
+  if (template_line_ != 0)
+    return At(line, fmt::format("assay:template: already named in line {}; keep one", template_line_));
   size_t length = 0;
-  while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 || rest[length] == '_')) ++length;
-  if (length == 0 || std::isdigit(static_cast<unsigned char>(rest[0])) != 0 || (length < rest.size() && rest[length] != ' ' && rest[length] != '\t')) {
-    return At(line, fmt::format("assay:template: \"{}\" is no name; write letters, digits and underscores", Printable(Cut(rest, 40))));
+  while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 || rest[length] == '_'))
+    ++length;
+  if (length == 0 || std::isdigit(static_cast<unsigned char>(rest[0])) != 0 ||
+      (length < rest.size() && rest[length] != ' ' && rest[length] != '\t')) {
+    return At(line, fmt::format("assay:template: \"{}\" is no name; write letters, digits and underscores",
+                                Printable(Cut(rest, 40))));
   }
   family_.name = std::string(rest.substr(0, length));
   template_line_ = line;
@@ -175,7 +188,8 @@ std::optional<std::string> Reader::NameTrouble(const std::string& name) const {
   }
   if (auto bad = BadKnobName(name)) return bad;
   for (size_t i = 0; i < family_.knobs.size(); ++i) {
-    if (family_.knobs[i].name == name) return fmt::format("already a knob in line {}; choose another name", knob_lines_[i]);
+    if (family_.knobs[i].name == name)
+      return fmt::format("already a knob in line {}; choose another name", knob_lines_[i]);
   }
   if (IsMacro(name)) return "the compiler or a standard header defines this macro; choose another name";
   return std::nullopt;
@@ -202,18 +216,22 @@ Status Reader::ReadWhen(std::string_view rest, int line) {
   return Ok();  // names are checked at the end: a condition may stand above its knobs
 }
 
-Status Reader::CheckNames(const Expression& expression, std::string_view directive, int line, std::span<const Knob> known) const {
+Status Reader::CheckNames(const Expression& expression, std::string_view directive, int line,
+                          std::span<const Knob> known) const {
   std::vector<std::string> names;
   for (const Knob& knob : known) names.push_back(knob.name);
   for (const std::string& used : expression.NamesUsed()) {
     if (std::find(names.begin(), names.end(), used) != names.end()) continue;
     if (arguments_.contains(used)) {
-      return At(line, fmt::format("{} uses {}, an argument of {}; a condition is over knobs, so decide it in the code (if constexpr) or in a second template",
+      return At(line, fmt::format("{} uses {}, an argument of {}; a condition is over knobs, so decide it in the code "
+                                  "(if constexpr) or in a second template",
                                   directive, used, contract_.entry));
     }
     const std::string nearest = Nearest(used, names);
-    return At(line, fmt::format("{} uses {}, which is no knob{}; {}", directive, used, known.size() < family_.knobs.size() ? " above this line" : "",
-                                nearest.empty() ? "declare it above with assay:knob" : fmt::format("did you mean {}?", nearest)));
+    return At(line, fmt::format("{} uses {}, which is no knob{}; {}", directive, used,
+                                known.size() < family_.knobs.size() ? " above this line" : "",
+                                nearest.empty() ? "declare it above with assay:knob"
+                                                : fmt::format("did you mean {}?", nearest)));
   }
   return Ok();
 }
@@ -222,18 +240,22 @@ Status Reader::ReadFlag(std::string_view rest, int line) {
   FlagGroup group;
   for (std::string_view part : Split(rest, '|')) {
     const std::string option(Trim(part));
-    if (option.empty()) return At(line, "assay:flag: an option is missing; write assay:flag -O2 | -O3, or none for the empty choice");
+    if (option.empty())
+      return At(line, "assay:flag: an option is missing; write assay:flag -O2 | -O3, or none for the empty choice");
     if (std::find(group.options.begin(), group.options.end(), option) != group.options.end()) {
       return At(line, fmt::format("assay:flag {}: given twice", Printable(Cut(option, 60))));
     }
     if (option != "none") {
       if (option.find_first_of(" \t") != std::string::npos) {
-        return At(line, fmt::format("assay:flag {}: one option is one word; separate options with |", Printable(Cut(option, 60))));
+        return At(line, fmt::format("assay:flag {}: one option is one word; separate options with |",
+                                    Printable(Cut(option, 60))));
       }
-      if (auto allowed = CheckFlag(option, contract_.policy.fp); !allowed.ok()) return At(line, "assay:flag " + allowed.error().message);
+      if (auto allowed = CheckFlag(option, contract_.policy.fp); !allowed.ok())
+        return At(line, "assay:flag " + allowed.error().message);
       const auto [at, fresh] = flag_keys_.emplace(FlagKey(option), line);
       if (!fresh && at->second != line) {
-        return At(line, fmt::format("assay:flag {}: line {} already chooses {}; put alternatives into one group", option, at->second, at->first));
+        return At(line, fmt::format("assay:flag {}: line {} already chooses {}; put alternatives into one group",
+                                    option, at->second, at->first));
       }
     }
     group.options.push_back(option);
@@ -253,7 +275,8 @@ Status Reader::ReadExpect(std::string_view rest, int line) {
     return Ok();
   }
   if (verdict != "rejected") {
-    return At(line, fmt::format("assay:expect {}: write rejected REASON, verified or no_gain", Printable(Cut(verdict, 40))));
+    return At(line,
+              fmt::format("assay:expect {}: write rejected REASON, verified or no_gain", Printable(Cut(verdict, 40))));
   }
   std::vector<std::string> reasons;
   for (size_t i = 0; i < kReasonCount; ++i) reasons.emplace_back(Name(static_cast<Reason>(i)));
@@ -261,7 +284,8 @@ Status Reader::ReadExpect(std::string_view rest, int line) {
   if (!reason) {
     const std::string nearest = Nearest(argument, reasons);
     return At(line, fmt::format("assay:expect rejected {}: no such reason; {}", Printable(Cut(argument, 40)),
-                                nearest.empty() ? "there are " + Join(reasons, ", ") : fmt::format("did you mean {}?", nearest)));
+                                nearest.empty() ? "there are " + Join(reasons, ", ")
+                                                : fmt::format("did you mean {}?", nearest)));
   }
   family_.expectation = Expectation{verdict, reason};
   return Ok();
@@ -277,7 +301,9 @@ Status Reader::CheckWordMacros() const {
     for (const std::string& word : knob.values) {
       const std::string macro = knob.name + "_" + word;
       if (taken.insert(macro).second && !IsMacro(macro)) continue;
-      return At(knob_lines_[i], fmt::format("assay:knob {}: the word {} becomes the macro {}, which is taken; choose another word", knob.name, word, macro));
+      return At(knob_lines_[i],
+                fmt::format("assay:knob {}: the word {} becomes the macro {}, which is taken; choose another word",
+                            knob.name, word, macro));
     }
   }
   return Ok();
@@ -314,7 +340,8 @@ Result<Template> ParseTemplate(std::string source, const std::filesystem::path& 
 
 Result<Template> ReadTemplate(const std::filesystem::path& path, const Contract& contract) {
   auto source = ReadFile(path, kMaxSource);
-  if (!source.ok()) return Error{ErrorCode::kInvalidInput, fmt::format("{}: {}", path.string(), source.error().message)};
+  if (!source.ok())
+    return Error{ErrorCode::kInvalidInput, fmt::format("{}: {}", path.string(), source.error().message)};
   return ParseTemplate(std::move(source).value(), path, contract);
 }
 

@@ -14,7 +14,9 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using testing::ToyContract;
 
-Result<Template> Parse(const std::string& text, FpPolicy fp = FpPolicy::kReassociate) { return ParseTemplate(text, "templates/blocked.cpp", ToyContract(fp)); }
+Result<Template> Parse(const std::string& text, FpPolicy fp = FpPolicy::kReassociate) {
+  return ParseTemplate(text, "templates/blocked.cpp", ToyContract(fp));
+}
 
 struct Case {
   const char* name;
@@ -51,9 +53,11 @@ TEST(Directives, WhereALineIsOne) {
       {"behind code", "int x;  // assay:knob TILE = 1\n", ":1: a directive stands alone on its line"},
       {"in a string, behind code", "const char* s = \"// assay:knob TILE\";\n", ""},
       {"behind a digit separator", "int x = 1'000;  // assay:knob TILE = 1\n", "stands alone"},
-      {"under #if 0 counts", "#if 0\n// assay:knob tile = 1\n#endif\n", ":2: assay:knob tile: write the name in capitals"},
+      {"under #if 0 counts", "#if 0\n// assay:knob tile = 1\n#endif\n",
+       ":2: assay:knob tile: write the name in capitals"},
       {"in a block comment counts", "/*\n// assay:knob tile = 1\n*/\n", ":2:"},
-      {"star of a block comment", "/*\n * assay:knob TILE = 1\n */\n", ":2: a directive in C++ is a whole line that starts with //"},
+      {"star of a block comment", "/*\n * assay:knob TILE = 1\n */\n",
+       ":2: a directive in C++ is a whole line that starts with //"},
       {"leader of another language", "# assay:knob TILE = 1\n", "starts with //"},
       {"leader of a third language", "-- assay:knob TILE = 1\n", "starts with //"},
       {"backslash at the end", "// assay:knob TILE = 1 \\\n| 2\n", ":1: a backslash at the end"},
@@ -85,7 +89,8 @@ TEST(Directives, KnobNames) {
       {"33 letters", "// assay:knob " + std::string(33, 'A') + " = 1\n", "shorter"},
       {"lower case", "// assay:knob tile = 1\n", "capitals"},
       {"digit first", "// assay:knob 2X = 1\n", "capitals"},
-      {"an argument", "// assay:knob T = 1\n", "assay:knob T: also an argument of toy; choose a longer name, for example TILE_T"},
+      {"an argument", "// assay:knob T = 1\n",
+       "assay:knob T: also an argument of toy; choose a longer name, for example TILE_T"},
       {"its neighbour", "// assay:knob TILE_T = 1\n", ""},
       {"a macro of the compiler", "// assay:knob INT_MAX = 1\n", "defines this macro"},
       {"of the harness", "// assay:knob ASSAY_X = 1\n", "belong to the harness"},
@@ -137,7 +142,8 @@ TEST(Directives, KnobValues) {
       {"default not a value", knob("1 | 2 default 3"), "the default 3 is not one of"},
       {"trailing word", knob("1 | 2 3"), "one too many"},
       {"condition missing", knob("1 | 2 if"), "a condition is missing"},
-      {"word becomes a taken macro", "// assay:knob TILE_A = 1\n" + knob("A | B"), "the word A becomes the macro TILE_A"},
+      {"word becomes a taken macro", "// assay:knob TILE_A = 1\n" + knob("A | B"),
+       "the word A becomes the macro TILE_A"},
   };
   Check(cases);
   const auto parsed = Parse("// assay:knob TILE = 4 .. 18 step 4 default 8\n// assay:knob UNROLL = 1..8 pow2\n");
@@ -148,23 +154,29 @@ TEST(Directives, KnobValues) {
 }
 
 TEST(Directives, Conditions) {
-  const std::string knobs = "// assay:knob MR = 2 | 4 | 8\n// assay:knob NR = 1 | 2 | 4\n// assay:knob ORDER = ijk | ikj\n";
+  const std::string knobs =
+      "// assay:knob MR = 2 | 4 | 8\n// assay:knob NR = 1 | 2 | 4\n// assay:knob ORDER = ijk | ikj\n";
   const Case cases[] = {
       {"over knobs", knobs + "// assay:when MR * NR <= 16\n", ""},
       {"above its knobs", "// assay:when MR > 2\n" + knobs, ""},
       {"words", knobs + "// assay:when ORDER == 'ijk' or MR < 8\n", ""},
-      {"unknown name", knobs + "// assay:when ORDR == 'ijk'\n", ":4: assay:when uses ORDR, which is no knob; did you mean ORDER?"},
+      {"unknown name", knobs + "// assay:when ORDR == 'ijk'\n",
+       ":4: assay:when uses ORDR, which is no knob; did you mean ORDER?"},
       {"an axis", knobs + "// assay:when T > 4\n", "uses T, an argument of toy"},
       {"missing", knobs + "// assay:when\n", "a condition is missing"},
       {"C operators", knobs + "// assay:when MR > 2 && NR > 1\n", "write and"},
       {"never true", knobs + "// assay:when MR > 8\n", "no legal point is left: \"MR > 8\" is never true"},
-      {"contradiction", knobs + "// assay:when MR * NR <= 4\n// assay:when MR >= 8\n", "no legal point is left: \"MR * NR <= 4\" contradicts \"MR >= 8\""},
+      {"contradiction", knobs + "// assay:when MR * NR <= 4\n// assay:when MR >= 8\n",
+       "no legal point is left: \"MR * NR <= 4\" contradicts \"MR >= 8\""},
       {"its neighbour", knobs + "// assay:when MR * NR <= 8\n// assay:when MR >= 8\n", ""},
-      {"three that hold in pairs", knobs + "// assay:when MR == 2 or NR == 1\n// assay:when MR == 4 or NR == 1\n// assay:when NR > 1 or MR == 8\n// assay:when MR < 8\n",
+      {"three that hold in pairs",
+       knobs + "// assay:when MR == 2 or NR == 1\n// assay:when MR == 4 or NR == 1\n// assay:when NR > 1 or MR == "
+               "8\n// assay:when MR < 8\n",
        "no legal point is left"},
       {"a constant", knobs + "// assay:when 1 > 2\n", "is never true"},
       {"if over an earlier knob", "// assay:knob BLOCK = 0 | 1\n// assay:knob SIZE = 4 | 8 if BLOCK == 1\n", ""},
-      {"if over a later knob", "// assay:knob SIZE = 4 | 8 if BLOCK == 1\n// assay:knob BLOCK = 0 | 1\n", "uses BLOCK, which is no knob"},
+      {"if over a later knob", "// assay:knob SIZE = 4 | 8 if BLOCK == 1\n// assay:knob BLOCK = 0 | 1\n",
+       "uses BLOCK, which is no knob"},
       {"if over itself", "// assay:knob SIZE = 4 | 8 if SIZE == 4\n", "uses SIZE"},
   };
   Check(cases);
@@ -194,11 +206,13 @@ TEST(Directives, Flags) {
       {"definition", "// assay:flag -DX=1", FpPolicy::kFinite, "not an allowed option"},
       {"joined by a blank", "// assay:flag -O2 -O3", FpPolicy::kStrict, "one option is one word"},
       {"the same twice", "// assay:flag -O2 | -O2", FpPolicy::kStrict, "given twice"},
-      {"two groups of one kind", "// assay:flag -O2 | -O3\n// assay:flag none | -O3", FpPolicy::kStrict, "line 1 already chooses -O"},
+      {"two groups of one kind", "// assay:flag -O2 | -O3\n// assay:flag none | -O3", FpPolicy::kStrict,
+       "line 1 already chooses -O"},
       {"empty option", "// assay:flag -O2 |", FpPolicy::kStrict, "an option is missing"},
       {"contraction under strict", "// assay:flag -ffp-contract=fast", FpPolicy::kStrict, "needs fp = \"contract\""},
       {"contraction under contract", "// assay:flag -ffp-contract=fast", FpPolicy::kContract, ""},
-      {"association under contract", "// assay:flag -fassociative-math", FpPolicy::kContract, "needs fp = \"reassociate\""},
+      {"association under contract", "// assay:flag -fassociative-math", FpPolicy::kContract,
+       "needs fp = \"reassociate\""},
       {"association under reassociate", "// assay:flag -fassociative-math", FpPolicy::kReassociate, ""},
       {"fast math under reassociate", "// assay:flag -ffast-math", FpPolicy::kReassociate, "needs fp = \"finite\""},
       {"fast math under finite", "// assay:flag -ffast-math", FpPolicy::kFinite, ""},
@@ -232,7 +246,8 @@ TEST(Directives, Expectations) {
 
 TEST(MakeCandidate, FillsDropsAndRefuses) {
   const auto family = Parse(
-      "// assay:template blocked\n// assay:knob MR = 4 | 8 default 8\n// assay:knob PACK = no | yes\n// assay:knob DEPTH = 1 | 2 if PACK == 'yes'\n"
+      "// assay:template blocked\n// assay:knob MR = 4 | 8 default 8\n// assay:knob PACK = no | yes\n// assay:knob "
+      "DEPTH = 1 | 2 if PACK == 'yes'\n"
       "// assay:when MR < 8 or PACK == 'no'\n// assay:flag -O3 | -O2\n// assay:flag none | -funroll-loops\n");
   ASSERT_TRUE(family.ok()) << family.error().message;
   struct Row {
@@ -269,9 +284,11 @@ TEST(MakeCandidate, FillsDropsAndRefuses) {
     EXPECT_EQ(made.value().flags, row.options);
     EXPECT_EQ(made.value().id.size(), 64U);
   }
-  EXPECT_EQ(MakeCandidate(family.value(), {{"DEPTH", "2"}}, {}).value().id, MakeCandidate(family.value(), {}, {}).value().id);
+  EXPECT_EQ(MakeCandidate(family.value(), {{"DEPTH", "2"}}, {}).value().id,
+            MakeCandidate(family.value(), {}, {}).value().id);
   const Candidate packed = MakeCandidate(family.value(), {{"MR", "4"}, {"PACK", "yes"}}, {}).value();
-  EXPECT_THAT(KnobDefinitions(family.value(), packed), ElementsAre("-DMR=4", "-DPACK_no=0", "-DPACK_yes=1", "-DPACK=1", "-DDEPTH=1"));
+  EXPECT_THAT(KnobDefinitions(family.value(), packed),
+              ElementsAre("-DMR=4", "-DPACK_no=0", "-DPACK_yes=1", "-DPACK=1", "-DDEPTH=1"));
 }
 
 }  // namespace

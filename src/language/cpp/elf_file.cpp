@@ -51,7 +51,8 @@ std::optional<ElfFile> ElfFile::Parse(std::string_view bytes) {
   }
   if (file.type_ == ET_DYN) {
     for (const ElfSection& section : file.sections_) {
-      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0 && !file.ReadRelocations(section)) return std::nullopt;
+      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0 && !file.ReadRelocations(section))
+        return std::nullopt;
     }
   }
   return file;
@@ -77,7 +78,8 @@ bool ElfFile::ReadSections() {
       if (!slice) return false;
       content = *slice;
     }
-    sections_.push_back({StringAt(*names, section.sh_name), section.sh_type, section.sh_flags, section.sh_addr, section.sh_size, section.sh_link, content});
+    sections_.push_back({StringAt(*names, section.sh_name), section.sh_type, section.sh_flags, section.sh_addr,
+                         section.sh_size, section.sh_link, content});
   }
   return true;
 }
@@ -108,7 +110,8 @@ bool ElfFile::ReadDynamic() {
   const auto strings = Dynamic(DT_STRTAB), size = Dynamic(DT_STRSZ);
   if (!strings || !size) return dynamic_.empty();
   for (const Elf64_Phdr& segment : segments_) {
-    if (segment.p_type != PT_LOAD || *strings < segment.p_vaddr || *strings - segment.p_vaddr >= segment.p_filesz) continue;
+    if (segment.p_type != PT_LOAD || *strings < segment.p_vaddr || *strings - segment.p_vaddr >= segment.p_filesz)
+      continue;
     const auto slice = Slice(bytes_, segment.p_offset + (*strings - segment.p_vaddr), *size);
     if (!slice) return false;
     dynamic_strings_ = *slice;
@@ -123,8 +126,8 @@ bool ElfFile::ReadSymbols(const ElfSection& section, std::vector<ElfSymbol>& out
   for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.bytes.size(); at += sizeof(Elf64_Sym)) {
     const auto symbol = *Read<Elf64_Sym>(section.bytes, at);
     out.push_back({StringAt(names, symbol.st_name), static_cast<unsigned char>(ELF64_ST_BIND(symbol.st_info)),
-                   static_cast<unsigned char>(ELF64_ST_TYPE(symbol.st_info)), static_cast<unsigned char>(ELF64_ST_VISIBILITY(symbol.st_other)),
-                   symbol.st_shndx, symbol.st_value});
+                   static_cast<unsigned char>(ELF64_ST_TYPE(symbol.st_info)),
+                   static_cast<unsigned char>(ELF64_ST_VISIBILITY(symbol.st_other)), symbol.st_shndx, symbol.st_value});
   }
   return true;
 }
@@ -135,7 +138,8 @@ bool ElfFile::ReadRelocations(const ElfSection& section) {
     const auto relocation = *Read<Elf64_Rela>(section.bytes, at);
     const uint64_t symbol = ELF64_R_SYM(relocation.r_info);
     relocations_.push_back({relocation.r_offset, static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info)),
-                            symbol < dynamic_symbols_.size() ? dynamic_symbols_[symbol].name : std::string("?"), relocation.r_addend});
+                            symbol < dynamic_symbols_.size() ? dynamic_symbols_[symbol].name : std::string("?"),
+                            relocation.r_addend});
   }
   return true;
 }
@@ -168,7 +172,8 @@ std::vector<std::string> ElfFile::Exports() const {
   std::vector<std::string> exports;
   for (const ElfSymbol& symbol : dynamic_symbols_) {
     const bool visible = symbol.visibility == STV_DEFAULT || symbol.visibility == STV_PROTECTED;
-    if (symbol.section != SHN_UNDEF && symbol.binding != STB_LOCAL && visible && !symbol.name.empty()) exports.push_back(symbol.name);
+    if (symbol.section != SHN_UNDEF && symbol.binding != STB_LOCAL && visible && !symbol.name.empty())
+      exports.push_back(symbol.name);
   }
   return exports;
 }

@@ -54,7 +54,8 @@ bool AllOf(std::string_view text, bool (*accepts)(unsigned char)) {
 
 bool ValueFits(const FlagRow& row, bool has_value, std::string_view value) {
   switch (row.value) {
-    case FlagValue::kNone: return !has_value;
+    case FlagValue::kNone:
+      return !has_value;
     case FlagValue::kListed: {
       const auto listed = Split(row.listed, ',');
       return has_value && std::find(listed.begin(), listed.end(), value) != listed.end();
@@ -75,10 +76,14 @@ bool ValueFits(const FlagRow& row, bool has_value, std::string_view value) {
 
 std::string Pattern(const FlagRow& row) {
   switch (row.value) {
-    case FlagValue::kNone: return std::string(row.name);
-    case FlagValue::kListed: return fmt::format("{}={{{}}}", row.name, row.listed);
-    case FlagValue::kName: return fmt::format("{}=NAME", row.name);
-    case FlagValue::kAlignment: return fmt::format("{}=N", row.name);
+    case FlagValue::kNone:
+      return std::string(row.name);
+    case FlagValue::kListed:
+      return fmt::format("{}={{{}}}", row.name, row.listed);
+    case FlagValue::kName:
+      return fmt::format("{}=NAME", row.name);
+    case FlagValue::kAlignment:
+      return fmt::format("{}=N", row.name);
   }
   return {};
 }
@@ -87,10 +92,14 @@ std::string Pattern(const FlagRow& row) {
 
 std::string_view FpPolicyName(FpPolicy policy) {
   switch (policy) {
-    case FpPolicy::kStrict: return "strict";
-    case FpPolicy::kContract: return "contract";
-    case FpPolicy::kReassociate: return "reassociate";
-    case FpPolicy::kFinite: return "finite";
+    case FpPolicy::kStrict:
+      return "strict";
+    case FpPolicy::kContract:
+      return "contract";
+    case FpPolicy::kReassociate:
+      return "reassociate";
+    case FpPolicy::kFinite:
+      return "finite";
   }
   return "";
 }
@@ -118,16 +127,19 @@ Status CheckFlag(std::string_view flag, FpPolicy policy) {
       continue;
     }
     if (row.needs <= policy) return Ok();
-    return Error{ErrorCode::kInvalidInput, fmt::format("{} needs fp = \"{}\" in the contract's policy, which says \"{}\"", flag,
-                                                       FpPolicyName(row.needs), FpPolicyName(policy))};
+    return Error{ErrorCode::kInvalidInput,
+                 fmt::format("{} needs fp = \"{}\" in the contract's policy, which says \"{}\"", flag,
+                             FpPolicyName(row.needs), FpPolicyName(policy))};
   }
   const std::string shown = Printable(Cut(flag, 80));
   if (named != nullptr) {
-    return Error{ErrorCode::kInvalidInput, fmt::format("{} is not an allowed option; write {}", shown, Pattern(*named))};
+    return Error{ErrorCode::kInvalidInput,
+                 fmt::format("{} is not an allowed option; write {}", shown, Pattern(*named))};
   }
   const std::string nearest = Nearest(name, names);
   if (!nearest.empty()) {
-    return Error{ErrorCode::kInvalidInput, fmt::format("{} is not an allowed option; did you mean {}?", shown, nearest)};
+    return Error{ErrorCode::kInvalidInput,
+                 fmt::format("{} is not an allowed option; did you mean {}?", shown, nearest)};
   }
   return Error{ErrorCode::kInvalidInput,
                fmt::format("{} is not an allowed option; allowed are {}", shown, Join(AllowedFlags(policy), " "))};

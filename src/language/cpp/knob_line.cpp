@@ -40,7 +40,9 @@ class Cursor {
     if (text_.front() == '=' || text_.front() == '|') return Take(1);
     if (text_.starts_with("..")) return Take(2);
     size_t end = 0;
-    while (end < text_.size() && !Blank(text_[end]) && text_[end] != '=' && text_[end] != '|' && !text_.substr(end).starts_with("..")) ++end;
+    while (end < text_.size() && !Blank(text_[end]) && text_[end] != '=' && text_[end] != '|' &&
+           !text_.substr(end).starts_with(".."))
+      ++end;
     return Take(end);
   }
   std::string_view Rest() const { return Trim(text_); }
@@ -61,7 +63,9 @@ std::string Shown(std::string_view text) { return Printable(Cut(text, 40)); }
 
 // A decimal integer, or what is wrong with the spelling.
 Result<int64_t> ParseInt(std::string_view text) {
-  const auto wrong = [&](std::string_view why) { return Error{ErrorCode::kInvalidInput, fmt::format("{}: {}", Shown(text), why)}; };
+  const auto wrong = [&](std::string_view why) {
+    return Error{ErrorCode::kInvalidInput, fmt::format("{}: {}", Shown(text), why)};
+  };
   std::string_view digits = text;
   if (digits.starts_with('+')) return wrong("write the number without a plus");
   if (digits.starts_with('-')) digits.remove_prefix(1);
@@ -69,7 +73,8 @@ Result<int64_t> ParseInt(std::string_view text) {
   if (digits.starts_with("0x") || digits.starts_with("0X") || digits.starts_with("0b") || digits.starts_with("0B")) {
     return wrong("write the number in decimal");
   }
-  if (digits.find('.') != std::string_view::npos) return wrong("a knob takes whole numbers; scale it and divide in the code");
+  if (digits.find('.') != std::string_view::npos)
+    return wrong("a knob takes whole numbers; scale it and divide in the code");
   if (!std::all_of(digits.begin(), digits.end(), Digit)) return wrong("write digits only, without suffix or separator");
   if (digits.size() > 1 && digits.front() == '0') return wrong("a leading zero means octal in C; drop it");
   if (text == "-0") return wrong("write 0");
@@ -89,7 +94,9 @@ class KnobParser {
 
   Result<Knob> Run(const std::function<std::optional<std::string>(const std::string&)>& trouble) {
     knob_.name = std::string(cursor_.Next().text);
-    if (knob_.name.empty()) return Error{ErrorCode::kInvalidInput, "assay:knob: a name is missing, for example assay:knob TILE_M = 4 | 6 | 8"};
+    if (knob_.name.empty())
+      return Error{ErrorCode::kInvalidInput,
+                   "assay:knob: a name is missing, for example assay:knob TILE_M = 4 | 6 | 8"};
     if (auto why = trouble(knob_.name)) return Bad(*why);
     if (!cursor_.Next().Is("=")) return Bad("write = between name and values");
     ASSAY_TRY_STATUS(Values());
@@ -110,10 +117,13 @@ class KnobParser {
       return Bad(token.Is("..") ? "a range needs both ends, for example 4 .. 16" : "a value is missing");
     }
     const bool word = Letter(token.text.front());
-    if (word && !LooksLikeWord(token.text)) return Bad(fmt::format("{}: a word is letters, digits and underscores", Shown(token.text)));
-    if (word && (token.Is("if") || token.Is("default") || token.Is("step"))) return Bad(fmt::format("a value is missing before {}", token.text));
+    if (word && !LooksLikeWord(token.text))
+      return Bad(fmt::format("{}: a word is letters, digits and underscores", Shown(token.text)));
+    if (word && (token.Is("if") || token.Is("default") || token.Is("step")))
+      return Bad(fmt::format("a value is missing before {}", token.text));
     if (first) knob_.integers = !word;
-    if (word == knob_.integers) return Bad(fmt::format("{}: numbers and words do not mix in one knob", Shown(token.text)));
+    if (word == knob_.integers)
+      return Bad(fmt::format("{}: numbers and words do not mix in one knob", Shown(token.text)));
     if (!word) {
       auto number = ParseInt(token.text);
       if (!number.ok()) return Bad(number.error().message);
@@ -129,7 +139,8 @@ class KnobParser {
     while (cursor_.Peek().Is("|")) {
       cursor_.Next();
       ASSAY_TRY(std::string value, One(false));
-      if (std::find(knob_.values.begin(), knob_.values.end(), value) != knob_.values.end()) return Bad(fmt::format("{} is given twice", value));
+      if (std::find(knob_.values.begin(), knob_.values.end(), value) != knob_.values.end())
+        return Bad(fmt::format("{} is given twice", value));
       knob_.values.push_back(std::move(value));
       if (knob_.values.size() > kMaxKnobValues) return Bad("more than 1024 values; coarsen the steps");
     }
@@ -141,7 +152,8 @@ class KnobParser {
     if (!knob_.integers) return Bad("a range is between numbers; separate words with |");
     cursor_.Next();
     const Token end = cursor_.Peek();
-    if (end.text.empty() || end.Is("step") || end.Is("pow2") || end.Is("default") || end.Is("if")) return Bad("a range needs both ends, for example 4 .. 16");
+    if (end.text.empty() || end.Is("step") || end.Is("pow2") || end.Is("default") || end.Is("if"))
+      return Bad("a range needs both ends, for example 4 .. 16");
     ASSAY_TRY(const std::string last, One(false));
     const int64_t low = std::stoll(first), high = std::stoll(last);
     if (high < low) return Bad(fmt::format("the range {} .. {} is empty; write the smaller end first", low, high));
@@ -150,7 +162,8 @@ class KnobParser {
     if (cursor_.Peek().Is("pow2")) {
       cursor_.Next();
       doubling = true;
-      if (low < 1 || (low & (low - 1)) != 0) return Bad(fmt::format("a pow2 range starts at a power of two, not at {}", low));
+      if (low < 1 || (low & (low - 1)) != 0)
+        return Bad(fmt::format("a pow2 range starts at a power of two, not at {}", low));
     } else if (cursor_.Peek().Is("step")) {
       cursor_.Next();
       ASSAY_TRY(const std::string given, One(false));
@@ -170,7 +183,8 @@ class KnobParser {
     cursor_.Next();
     ASSAY_TRY(knob_.default_value, One(false));
     if (std::find(knob_.values.begin(), knob_.values.end(), knob_.default_value) == knob_.values.end()) {
-      return Bad(fmt::format("the default {} is not one of its values {}", knob_.default_value, Cut(Join(knob_.values, ", "), 200)));
+      return Bad(fmt::format("the default {} is not one of its values {}", knob_.default_value,
+                             Cut(Join(knob_.values, ", "), 200)));
     }
     return Ok();
   }
@@ -178,7 +192,10 @@ class KnobParser {
   Status Condition() {
     const Token token = cursor_.Next();
     if (token.text.empty()) return Ok();
-    if (!token.Is("if")) return Bad(fmt::format("\"{}\" is one too many; values are separated by |, then come default VALUE and if CONDITION", Shown(token.text)));
+    if (!token.Is("if"))
+      return Bad(
+          fmt::format("\"{}\" is one too many; values are separated by |, then come default VALUE and if CONDITION",
+                      Shown(token.text)));
     if (cursor_.Rest().empty()) return Bad("a condition is missing behind if");
     auto parsed = Expression::Parse(cursor_.Rest());
     if (!parsed.ok()) return Bad("if: " + parsed.error().message);
@@ -193,7 +210,8 @@ class KnobParser {
 }  // namespace
 
 std::optional<std::string> BadKnobName(std::string_view name) {
-  if (name.size() < 2) return "a knob's name has 2 to 32 characters; choose a longer one, for example TILE_" + std::string(name);
+  if (name.size() < 2)
+    return "a knob's name has 2 to 32 characters; choose a longer one, for example TILE_" + std::string(name);
   if (name.size() > 32) return "a knob's name has 2 to 32 characters; choose a shorter one";
   const auto capital = [](char c) { return (c >= 'A' && c <= 'Z') || Digit(c) || c == '_'; };
   if (name.front() < 'A' || name.front() > 'Z' || !std::all_of(name.begin(), name.end(), capital)) {
@@ -203,7 +221,8 @@ std::optional<std::string> BadKnobName(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Knob> ParseKnobLine(std::string_view text, const std::function<std::optional<std::string>(const std::string&)>& trouble) {
+Result<Knob> ParseKnobLine(std::string_view text,
+                           const std::function<std::optional<std::string>(const std::string&)>& trouble) {
   return KnobParser(text).Run(trouble);
 }
 

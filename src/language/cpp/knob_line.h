@@ -18,6 +18,7 @@ std::optional<std::string> BadKnobName(std::string_view name);
 
 // What stands behind "assay:knob": NAME = values [default value] [if expr].  `trouble` says why a
 // well-formed name is taken.  The error starts with "assay:knob NAME: ", without file and line.
-Result<Knob> ParseKnobLine(std::string_view text, const std::function<std::optional<std::string>(const std::string&)>& trouble);
+Result<Knob> ParseKnobLine(std::string_view text,
+                           const std::function<std::optional<std::string>(const std::string&)>& trouble);
 
 }  // namespace assay

@@ -41,7 +41,8 @@ Result<Digest> TwinOf(std::string_view shared_object) {
   // Section starts name places; absolute addresses shift with the length of name tables before them.
   const auto place = [&](uint64_t address) {
     for (const ElfSection& section : elf->sections()) {
-      if ((section.flags & SHF_ALLOC) != 0 && address >= section.address && address < section.address + std::max<uint64_t>(section.size, 1)) {
+      if ((section.flags & SHF_ALLOC) != 0 && address >= section.address &&
+          address < section.address + std::max<uint64_t>(section.size, 1)) {
         return fmt::format("{}+{}", section.name, address - section.address);
       }
     }
@@ -60,8 +61,9 @@ Result<Digest> TwinOf(std::string_view shared_object) {
   }
   std::vector<std::string> links;
   for (const ElfRelocation& relocation : elf->dynamic_relocations()) {
-    const std::string target = relocation.type == R_X86_64_RELATIVE ? place(static_cast<uint64_t>(relocation.addend))
-                                                                    : fmt::format("{}+{}", relocation.symbol, relocation.addend);
+    const std::string target = relocation.type == R_X86_64_RELATIVE
+                                   ? place(static_cast<uint64_t>(relocation.addend))
+                                   : fmt::format("{}+{}", relocation.symbol, relocation.addend);
     links.push_back(fmt::format("{} {} {}", place(relocation.offset), relocation.type, target));
   }
   for (const ElfSymbol& symbol : elf->dynamic_symbols()) {
@@ -84,10 +86,14 @@ void Count(std::string_view line, Counters& counters) {
   if (tab == std::string_view::npos) return;
   const std::string_view instruction = line.substr(tab + 1);
   ++counters.instructions;
-  if (instruction.find("%zmm") != std::string_view::npos) ++counters.zmm;
-  else if (instruction.find("%ymm") != std::string_view::npos) ++counters.ymm;
-  else if (instruction.find("%xmm") != std::string_view::npos) ++counters.xmm;
-  if (instruction.starts_with("vfmadd") || instruction.starts_with("vfnmadd") || instruction.starts_with("vfmsub") || instruction.starts_with("vfnmsub")) {
+  if (instruction.find("%zmm") != std::string_view::npos)
+    ++counters.zmm;
+  else if (instruction.find("%ymm") != std::string_view::npos)
+    ++counters.ymm;
+  else if (instruction.find("%xmm") != std::string_view::npos)
+    ++counters.xmm;
+  if (instruction.starts_with("vfmadd") || instruction.starts_with("vfnmadd") || instruction.starts_with("vfmsub") ||
+      instruction.starts_with("vfnmsub")) {
     ++counters.fma;
   }
   if (instruction.starts_with("call")) ++counters.calls;
@@ -131,11 +137,19 @@ Inspection CppInspector::Inspect(const Artifact& artifact) {
   for (std::string_view line : Split(run.value().output, '\n')) {
     if (line.starts_with("  ")) Count(line, counters);
   }
-  inspection.facts["vector_width"] = counters.zmm > 0 ? "512" : counters.ymm > 0 ? "256" : counters.xmm > 0 ? "128" : "scalar";
+  inspection.facts["vector_width"] = counters.zmm > 0   ? "512"
+                                     : counters.ymm > 0 ? "256"
+                                     : counters.xmm > 0 ? "128"
+                                                        : "scalar";
   inspection.facts["fma"] = counters.fma > 0 ? "yes" : "no";
-  const std::pair<const char*, int64_t> numbers[] = {
-      {"instructions", counters.instructions}, {"zmm", counters.zmm}, {"ymm", counters.ymm}, {"xmm", counters.xmm},
-      {"fma_instructions", counters.fma}, {"calls", counters.calls}, {"streaming_stores", counters.stores_streamed}, {"gathers", counters.gathers}};
+  const std::pair<const char*, int64_t> numbers[] = {{"instructions", counters.instructions},
+                                                     {"zmm", counters.zmm},
+                                                     {"ymm", counters.ymm},
+                                                     {"xmm", counters.xmm},
+                                                     {"fma_instructions", counters.fma},
+                                                     {"calls", counters.calls},
+                                                     {"streaming_stores", counters.stores_streamed},
+                                                     {"gathers", counters.gathers}};
   for (const auto& [name, value] : numbers) inspection.facts[name] = std::to_string(value);
   return inspection;
 }

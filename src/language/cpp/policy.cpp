@@ -30,7 +30,9 @@ std::optional<std::string> CheckExports(const ElfFile& elf, const FilePolicy& po
   }
   for (const ElfSymbol& symbol : elf.dynamic_symbols()) {
     if (symbol.section != SHN_UNDEF && symbol.type == STT_GNU_IFUNC) {
-      return fmt::format("{} is resolved at load time (IFUNC): code would run before the first call; choose inside the function", Printable(symbol.name));
+      return fmt::format(
+          "{} is resolved at load time (IFUNC): code would run before the first call; choose inside the function",
+          Printable(symbol.name));
     }
   }
   return std::nullopt;
@@ -42,27 +44,36 @@ std::optional<std::string> CheckStartup(const ElfFile& elf) {
     std::string_view what;
   };
   constexpr Row kRows[] = {
-      {DT_INIT, "an initialisation function (DT_INIT)"},    {DT_FINI, "a termination function (DT_FINI)"},
-      {DT_INIT_ARRAY, "constructors (.init_array)"},        {DT_FINI_ARRAY, "destructors (.fini_array)"},
+      {DT_INIT, "an initialisation function (DT_INIT)"},   {DT_FINI, "a termination function (DT_FINI)"},
+      {DT_INIT_ARRAY, "constructors (.init_array)"},       {DT_FINI_ARRAY, "destructors (.fini_array)"},
       {DT_PREINIT_ARRAY, "constructors (.preinit_array)"},
   };
   for (const Row& row : kRows) {
     if (!elf.HasDynamic(row.tag)) continue;
-    return fmt::format("has {}: no code may run before the first call; initialise inside the function, and use no global object with a constructor", row.what);
+    return fmt::format(
+        "has {}: no code may run before the first call; initialise inside the function, and use no global object with "
+        "a constructor",
+        row.what);
   }
   for (const ElfRelocation& relocation : elf.dynamic_relocations()) {
     switch (relocation.type) {
-      case R_X86_64_IRELATIVE: return "has IRELATIVE relocations: code would run while loading; use no ifunc attribute and no target_clones";
+      case R_X86_64_IRELATIVE:
+        return "has IRELATIVE relocations: code would run while loading; use no ifunc attribute and no target_clones";
       case R_X86_64_DTPMOD64:
       case R_X86_64_DTPOFF64:
       case R_X86_64_TPOFF64:
-      case R_X86_64_TLSDESC: return "uses thread-local storage; keep per-thread data on the stack or in scratch";
-      case R_X86_64_COPY: return fmt::format("copies {} from another object; declare it as the header does", Printable(relocation.symbol));
-      default: break;
+      case R_X86_64_TLSDESC:
+        return "uses thread-local storage; keep per-thread data on the stack or in scratch";
+      case R_X86_64_COPY:
+        return fmt::format("copies {} from another object; declare it as the header does",
+                           Printable(relocation.symbol));
+      default:
+        break;
     }
   }
   if (elf.dynamic_relocations().size() > kMaxLoadRelocations) {
-    return fmt::format("has {} load-time relocations, above {}; shrink its tables of pointers", elf.dynamic_relocations().size(), kMaxLoadRelocations);
+    return fmt::format("has {} load-time relocations, above {}; shrink its tables of pointers",
+                       elf.dynamic_relocations().size(), kMaxLoadRelocations);
   }
   return std::nullopt;
 }
@@ -75,14 +86,17 @@ std::optional<std::string> CheckSegments(const ElfFile& elf) {
     if (segment.p_type == PT_INTERP) return "names a program interpreter; a kernel is a shared object";
     if (segment.p_type == PT_GNU_STACK) {
       has_stack = true;
-      if ((segment.p_flags & PF_X) != 0) return "asks for an executable stack; use no nested functions, and mark assembler with .note.GNU-stack";
+      if ((segment.p_flags & PF_X) != 0)
+        return "asks for an executable stack; use no nested functions, and mark assembler with .note.GNU-stack";
     }
     if (segment.p_type != PT_LOAD) continue;
-    if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0) return "has a segment that is writable and executable; leave sections to the compiler";
+    if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0)
+      return "has a segment that is writable and executable; leave sections to the compiler";
     if (segment.p_memsz < segment.p_filesz) return "has a segment smaller than its contents";
     const uint64_t extra = segment.p_memsz - segment.p_filesz;
     if (extra > kMaxZeroBytes || (zero_bytes += extra) > kMaxZeroBytes) {
-      return fmt::format("asks for more than {} MiB of zeroed memory (.bss); ask for scratch through the contract", kMaxZeroBytes >> 20);
+      return fmt::format("asks for more than {} MiB of zeroed memory (.bss); ask for scratch through the contract",
+                         kMaxZeroBytes >> 20);
     }
   }
   if (!has_stack) return "does not say that its stack is not executable; leave linking to the harness";
@@ -106,11 +120,15 @@ std::optional<std::string> CheckObject(std::string_view bytes, const FilePolicy&
   if (!elf || elf->type() != ET_REL) return "the compiler's output is no object file that can be read";
   if (policy.trusted_code) return std::nullopt;
   for (const ElfSymbol& symbol : elf->symbols()) {
-    if (symbol.section == SHN_UNDEF || symbol.binding == STB_LOCAL || symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL) continue;
+    if (symbol.section == SHN_UNDEF || symbol.binding == STB_LOCAL || symbol.visibility == STV_HIDDEN ||
+        symbol.visibility == STV_INTERNAL)
+      continue;
     if (symbol.name.starts_with("_Z")) continue;  // C++ names stand in for nothing and become local when linked
     if (Contains(policy.required_exports, symbol.name) || Contains(policy.allowed_exports, symbol.name)) continue;
-    return fmt::format("exports {}: a name with C linkage besides the contract's entries could stand in for a library's function; make it static",
-                       Printable(symbol.name));
+    return fmt::format(
+        "exports {}: a name with C linkage besides the contract's entries could stand in for a library's function; "
+        "make it static",
+        Printable(symbol.name));
   }
   return std::nullopt;
 }
@@ -125,7 +143,8 @@ std::optional<std::string> CheckSharedObject(std::string_view bytes, const FileP
   if (elf->HasDynamic(DT_TEXTREL) || (elf->Dynamic(DT_FLAGS).value_or(0) & DF_TEXTREL) != 0) {
     return "has relocations in its code (TEXTREL); address data relative to rip in assembler";
   }
-  for (int64_t tag : {int64_t{DT_RPATH}, int64_t{DT_RUNPATH}, int64_t{DT_AUDIT}, int64_t{DT_DEPAUDIT}, int64_t{DT_FILTER}, int64_t{DT_AUXILIARY}}) {
+  for (int64_t tag : {int64_t{DT_RPATH}, int64_t{DT_RUNPATH}, int64_t{DT_AUDIT}, int64_t{DT_DEPAUDIT},
+                      int64_t{DT_FILTER}, int64_t{DT_AUXILIARY}}) {
     if (elf->HasDynamic(tag)) return "names further places or objects to load from; leave linking to the harness";
   }
   for (const std::string& needed : elf->Needed()) {

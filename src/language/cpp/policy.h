@@ -14,9 +14,9 @@ namespace assay {
 // What a finished file may be: which names it exports, which libraries it needs.
 struct FilePolicy {
   std::vector<std::string> required_exports;
-  std::vector<std::string> allowed_exports;     // besides the required ones
-  std::vector<std::string> needed_libraries;    // sonames, besides the C, C++ and OpenMP runtimes
-  bool trusted_code = false;                    // baselines, peers: only the exports are checked
+  std::vector<std::string> allowed_exports;   // besides the required ones
+  std::vector<std::string> needed_libraries;  // sonames, besides the C, C++ and OpenMP runtimes
+  bool trusted_code = false;                  // baselines, peers: only the exports are checked
 };
 FilePolicy PolicyFor(const Contract& contract, bool trusted_code, std::span<const std::string> library_sonames);
 

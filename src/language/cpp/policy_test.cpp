@@ -46,16 +46,22 @@ TEST(SourcePolicy, HeadersAndAssembler) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
     const auto complaint = CheckSource(row.source);
-    if (*row.complaint == '\0') EXPECT_FALSE(complaint) << *complaint;
-    else EXPECT_THAT(complaint.value_or(""), HasSubstr(row.complaint));
+    if (*row.complaint == '\0')
+      EXPECT_FALSE(complaint) << *complaint;
+    else
+      EXPECT_THAT(complaint.value_or(""), HasSubstr(row.complaint));
   }
 }
 
 TEST(ElfFile, SurvivesNoise) {
   EXPECT_FALSE(ElfFile::Parse(""));
-  EXPECT_FALSE(ElfFile::Parse("\x7f""ELF"));
+  EXPECT_FALSE(
+      ElfFile::Parse("\x7f"
+                     "ELF"));
   std::string header(64, '\xff');
-  header.replace(0, 4, "\x7f""ELF");
+  header.replace(0, 4,
+                 "\x7f"
+                 "ELF");
   header[4] = 2;
   header[5] = 1;
   header[18] = 62;
@@ -66,8 +72,10 @@ TEST(ElfFile, SurvivesNoise) {
 
 TEST(OwnMessages, KeepsTheCandidatesLinesOnly) {
   const std::string output =
-      "In file included from /usr/include/x.h:3,\n                 from candidate.cpp:1:\n/usr/include/x.h:9:1: error: secret text\n    9 | secret line\n      | ^~~\n"
-      "candidate.cpp: In function 'void f()':\ncandidate.cpp:2:3: error: 'y' was not declared\n    2 |   y = \x1b[31m1;\n      |   ^\n";
+      "In file included from /usr/include/x.h:3,\n                 from candidate.cpp:1:\n/usr/include/x.h:9:1: error: "
+      "secret text\n    9 | secret line\n      | ^~~\n"
+      "candidate.cpp: In function 'void f()':\ncandidate.cpp:2:3: error: 'y' was not declared\n    2 |   y = "
+      "\x1b[31m1;\n      |   ^\n";
   const std::string own = OwnMessages(output, "candidate.cpp");
   EXPECT_THAT(own, HasSubstr("'y' was not declared"));
   EXPECT_THAT(own, HasSubstr("2 |   y ="));

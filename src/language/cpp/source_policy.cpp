@@ -16,29 +16,46 @@ namespace {
 
 constexpr std::string_view kHeaders[] = {
     // C
-    "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdalign.h", "stdarg.h", "stdbool.h",
-    "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h", "malloc.h", "alloca.h",
-    "cassert", "ccomplex", "cctype", "cerrno", "cfenv", "cfloat", "cinttypes", "climits", "cmath", "cstdarg", "cstddef", "cstdint", "cstdio", "cstdlib",
-    "cstring", "ctime",
+    "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "math.h",
+    "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h",
+    "malloc.h", "alloca.h", "cassert", "ccomplex", "cctype", "cerrno", "cfenv", "cfloat", "cinttypes", "climits",
+    "cmath", "cstdarg", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime",
     // C++
-    "algorithm", "any", "array", "atomic", "barrier", "bit", "bitset", "charconv", "chrono", "compare", "complex", "concepts", "condition_variable",
-    "deque", "exception", "execution", "functional", "future", "initializer_list", "iterator", "latch", "limits", "list", "map", "memory",
-    "memory_resource", "mutex", "new", "numbers", "numeric", "optional", "queue", "random", "ranges", "ratio", "semaphore", "set", "shared_mutex", "span",
-    "stack", "stdexcept", "stop_token", "string", "string_view", "thread", "tuple", "type_traits", "typeinfo", "unordered_map", "unordered_set", "utility",
-    "valarray", "variant", "vector", "version", "iostream", "fstream", "sstream", "ostream", "istream", "iomanip", "ios",
-    "experimental/simd", "bits/stdc++.h",
+    "algorithm", "any", "array", "atomic", "barrier", "bit", "bitset", "charconv", "chrono", "compare", "complex",
+    "concepts", "condition_variable", "deque", "exception", "execution", "functional", "future", "initializer_list",
+    "iterator", "latch", "limits", "list", "map", "memory", "memory_resource", "mutex", "new", "numbers", "numeric",
+    "optional", "queue", "random", "ranges", "ratio", "semaphore", "set", "shared_mutex", "span", "stack", "stdexcept",
+    "stop_token", "string", "string_view", "thread", "tuple", "type_traits", "typeinfo", "unordered_map",
+    "unordered_set", "utility", "valarray", "variant", "vector", "version", "iostream", "fstream", "sstream", "ostream",
+    "istream", "iomanip", "ios", "experimental/simd", "bits/stdc++.h",
     // The machine and the harness
-    "omp.h", "immintrin.h", "x86intrin.h", "xmmintrin.h", "emmintrin.h", "cpuid.h", "x86gprintrin.h", "assay/contract.h"};
+    "omp.h", "immintrin.h", "x86intrin.h", "xmmintrin.h", "emmintrin.h", "cpuid.h", "x86gprintrin.h",
+    "assay/contract.h"};
 
 // System headers stay readable: what they offer is refused by the walls when it is called, with the
 // name of the call, and a header alone does nothing.
-constexpr std::string_view kSystemHeaders[] = {"unistd.h", "fcntl.h", "signal.h", "pthread.h", "sched.h", "dlfcn.h", "link.h", "elf.h", "setjmp.h", "csignal",
-                                              "csetjmp", "poll.h", "semaphore.h", "netdb.h", "spawn.h", "ucontext.h"};
+constexpr std::string_view kSystemHeaders[] = {"unistd.h",    "fcntl.h", "signal.h", "pthread.h", "sched.h", "dlfcn.h",
+                                               "link.h",      "elf.h",   "setjmp.h", "csignal",   "csetjmp", "poll.h",
+                                               "semaphore.h", "netdb.h", "spawn.h",  "ucontext.h"};
 constexpr std::string_view kSystemFolders[] = {"sys/", "netinet/", "arpa/", "linux/", "asm/"};
 
-constexpr std::string_view kAssemblerWords[] = {".incbin", ".include", ".section", ".pushsection", ".popsection", ".previous", ".subsection",
-                                                ".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors", ".symver", ".globl", ".global",
-                                                ".weak", ".gnu_indirect_function"};
+constexpr std::string_view kAssemblerWords[] = {".incbin",
+                                                ".include",
+                                                ".section",
+                                                ".pushsection",
+                                                ".popsection",
+                                                ".previous",
+                                                ".subsection",
+                                                ".init_array",
+                                                ".preinit_array",
+                                                ".fini_array",
+                                                ".ctors",
+                                                ".dtors",
+                                                ".symver",
+                                                ".globl",
+                                                ".global",
+                                                ".weak",
+                                                ".gnu_indirect_function"};
 
 // The source with comments blanked out and string contents cut out, kept apart: a `//` in a string is
 // no comment and an `#include` in a comment is none.
@@ -76,11 +93,16 @@ class Scanner {
 
   Scanned Run() {
     while (at_ < text_.size()) {
-      if (Starts("//")) LineComment();
-      else if (Starts("/*")) BlockComment();
-      else if (text_[at_] == '"') String();
-      else if (text_[at_] == '\'') Character();
-      else Plain();
+      if (Starts("//"))
+        LineComment();
+      else if (Starts("/*"))
+        BlockComment();
+      else if (text_[at_] == '"')
+        String();
+      else if (text_[at_] == '\'')
+        Character();
+      else
+        Plain();
     }
     return std::move(out_);
   }
@@ -117,7 +139,11 @@ class Scanner {
         // A letter may be written as \56, \x2e or \u002e; an assembler text has no business with those.
         if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
           ++at_;
-          out_.strings.push_back(text_[at_] == 'n' || text_[at_] == 't' ? ' ' : text_[at_] == 'x' || text_[at_] == 'u' || std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 ? '\\' : text_[at_]);
+          out_.strings.push_back(text_[at_] == 'n' || text_[at_] == 't' ? ' '
+                                 : text_[at_] == 'x' || text_[at_] == 'u' ||
+                                         std::isdigit(static_cast<unsigned char>(text_[at_])) != 0
+                                     ? '\\'
+                                     : text_[at_]);
         } else {
           out_.strings.push_back(text_[at_]);
         }
@@ -158,9 +184,12 @@ class Scanner {
 
 bool AllowedHeader(std::string_view name) {
   if (name.starts_with('/') || name.find("..") != std::string_view::npos) return false;
-  const auto listed = [&](const auto& list) { return std::find(std::begin(list), std::end(list), name) != std::end(list); };
+  const auto listed = [&](const auto& list) {
+    return std::find(std::begin(list), std::end(list), name) != std::end(list);
+  };
   return listed(kHeaders) || listed(kSystemHeaders) ||
-         std::any_of(std::begin(kSystemFolders), std::end(kSystemFolders), [&](std::string_view folder) { return name.starts_with(folder); });
+         std::any_of(std::begin(kSystemFolders), std::end(kSystemFolders),
+                     [&](std::string_view folder) { return name.starts_with(folder); });
 }
 
 std::optional<std::string> CheckDirectiveLine(std::string_view line, int number) {
@@ -170,7 +199,8 @@ std::optional<std::string> CheckDirectiveLine(std::string_view line, int number)
   rest = Trim(rest.substr(1));
   for (std::string_view word : {"include_next", "include", "import", "embed"}) {
     if (!rest.starts_with(word)) continue;
-    if (word != "include") return fmt::format("line {}: #{} reads files; write #include of a standard header", number, word);
+    if (word != "include")
+      return fmt::format("line {}: #{} reads files; write #include of a standard header", number, word);
     rest = Trim(rest.substr(word.size()));
     if (rest.empty() || (rest.front() != '<' && rest.front() != '"')) {
       return fmt::format("line {}: #include takes its name from a macro; write the header's name", number);
@@ -178,8 +208,10 @@ std::optional<std::string> CheckDirectiveLine(std::string_view line, int number)
     const size_t end = rest.find(rest.front() == '<' ? '>' : '"', 1);
     const std::string_view name = rest.substr(1, end == std::string_view::npos ? std::string_view::npos : end - 1);
     if (AllowedHeader(name)) return std::nullopt;
-    return fmt::format("line {}: #include of {}: only standard headers, omp.h, immintrin.h and assay/contract.h are there; put the code into this file", number,
-                       Printable(Cut(name, 80)));
+    return fmt::format(
+        "line {}: #include of {}: only standard headers, omp.h, immintrin.h and assay/contract.h are there; put the "
+        "code into this file",
+        number, Printable(Cut(name, 80)));
   }
   return std::nullopt;
 }
@@ -199,11 +231,13 @@ std::optional<std::string> CheckSource(std::string_view source) {
     for (size_t at = scanned.strings.find(word); at != std::string::npos; at = scanned.strings.find(word, at + 1)) {
       const size_t end = at + word.size();
       if (end < scanned.strings.size() && WordPart(scanned.strings[end])) continue;
-      return fmt::format("assembler with {}: it may compute, not read files, leave its section or name symbols for the linker", word);
+      return fmt::format(
+          "assembler with {}: it may compute, not read files, leave its section or name symbols for the linker", word);
     }
   }
   if (scanned.strings.find('\\') != std::string::npos) {
-    return "assembler in a file whose strings have numeric escapes: a directive could hide in one; write the characters themselves";
+    return "assembler in a file whose strings have numeric escapes: a directive could hide in one; write the "
+           "characters themselves";
   }
   return std::nullopt;
 }

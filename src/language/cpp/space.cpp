@@ -97,7 +97,8 @@ class KnobNames {
  public:
   KnobNames(const Template& family, const KnobValues& values) {
     for (const Knob& knob : family.knobs) {
-      if (const auto at = values.find(knob.name); at != values.end()) values_.emplace(knob.name, ValueOf(knob, at->second));
+      if (const auto at = values.find(knob.name); at != values.end())
+        values_.emplace(knob.name, ValueOf(knob, at->second));
     }
   }
   Names names() const {
@@ -134,12 +135,15 @@ Result<std::vector<std::string>> ChooseFlags(const Template& family, const std::
     }
     if (grouped || flag == "none") continue;
     // Whether the contract's policy allows it the builder says, which knows the contract.
-    if (auto allowed = CheckFlag(flag, FpPolicy::kFinite); !allowed.ok()) return Bad(family, "flag " + allowed.error().message);
+    if (auto allowed = CheckFlag(flag, FpPolicy::kFinite); !allowed.ok())
+      return Bad(family, "flag " + allowed.error().message);
     chosen.push_back(flag);
   }
   for (size_t g = 0; g < family.flags.size(); ++g) {
     // An option from outside the group that sets the same thing displaces the group's default.
-    const auto displaces = [&](const std::string& flag) { return FlagKey(flag) == FlagKey(family.flags[g].options.front()); };
+    const auto displaces = [&](const std::string& flag) {
+      return FlagKey(flag) == FlagKey(family.flags[g].options.front());
+    };
     if (by_group[g] == nullptr && std::any_of(chosen.begin(), chosen.end(), displaces)) continue;
     const std::string& option = by_group[g] != nullptr ? *by_group[g] : family.flags[g].options.front();
     if (option != "none") chosen.push_back(option);
@@ -180,7 +184,8 @@ Result<ResolvedKnobs> Resolve(const Template& family, const KnobValues& set) {
     if (knob.only_if) {
       const KnobNames so_far(family, resolved.values);
       auto holds = knob.only_if->EvaluateCondition(so_far.names());
-      if (!holds.ok()) return Bad(family, fmt::format("knob {}: if {}: {}", knob.name, knob.only_if->text(), holds.error().message));
+      if (!holds.ok())
+        return Bad(family, fmt::format("knob {}: if {}: {}", knob.name, knob.only_if->text(), holds.error().message));
       active = holds.value();
     }
     if (active) resolved.active[knob.name] = value;
@@ -193,7 +198,8 @@ std::optional<std::string> BrokenCondition(const Template& family, const KnobVal
   const KnobNames names(family, values);
   for (const Expression& condition : family.when) {
     auto holds = condition.EvaluateCondition(names.names());
-    if (!holds.ok()) return fmt::format("\"{}\" at {}: {}", condition.text(), Point(values, condition), holds.error().message);
+    if (!holds.ok())
+      return fmt::format("\"{}\" at {}: {}", condition.text(), Point(values, condition), holds.error().message);
     if (!holds.value()) return fmt::format("\"{}\" does not hold at {}", condition.text(), Point(values, condition));
   }
   return std::nullopt;

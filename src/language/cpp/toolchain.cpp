@@ -94,9 +94,14 @@ Result<Toolchain> AskClang() {
     ASSAY_TRY(const std::string version, Ask({program, "-dumpversion"}));
     toolchain.version = "clang++ " + FirstLine(version);
     // -### prints the inner command with the resolved processor and its features.
-    ASSAY_TRY(const std::string target, Ask({program, "-march=native", "-###", "-x", "c++", "-c", "/dev/null", "-o", "/dev/null"}));
+    ASSAY_TRY(const std::string target,
+              Ask({program, "-march=native", "-###", "-x", "c++", "-c", "/dev/null", "-o", "/dev/null"}));
     const fs::path real = fs::canonical(*compiler);
-    toolchain.identity = RecordHash("toolchain").Add("version", toolchain.version).Add("driver", ProgramHash(real.string())).Add("native", target).Finish();
+    toolchain.identity = RecordHash("toolchain")
+                             .Add("version", toolchain.version)
+                             .Add("driver", ProgramHash(real.string()))
+                             .Add("native", target)
+                             .Finish();
     toolchain.common = {"-fopenmp-simd"};
     // omp.h for the functions, which libgomp answers outside of any team; last in the search, because
     // the folder also holds GCC's intrinsics.
@@ -108,22 +113,26 @@ Result<Toolchain> AskClang() {
     }
     return toolchain;
   }
-  return Error{ErrorCode::kUnavailable, "no second compiler: clang++ is not installed; install it with: apt-get install clang"};
+  return Error{ErrorCode::kUnavailable,
+               "no second compiler: clang++ is not installed; install it with: apt-get install clang"};
 }
 
 // What GCC 12 defines in capitals, and what the small headers add: for a machine where the compiler cannot be asked.
 constexpr std::string_view kUsualMacros[] = {
-    "BUFSIZ",   "CHAR_BIT", "CHAR_MAX", "CHAR_MIN",  "DBL_DIG",   "DBL_EPSILON", "DBL_MAX",   "DBL_MIN",  "EDOM",    "EOF",      "ERANGE",
-    "EXIT_FAILURE", "EXIT_SUCCESS", "FLT_DIG", "FLT_EPSILON", "FLT_MAX", "FLT_MIN", "FLT_RADIX", "HUGE_VAL", "INFINITY", "INT8_MAX",
-    "INT16_MAX", "INT32_MAX", "INT64_MAX", "INT_MAX", "INT_MIN", "LLONG_MAX", "LONG_MAX", "LONG_MIN", "M_E", "M_PI", "NAN", "NULL",
-    "RAND_MAX", "SEEK_SET", "SIZE_MAX", "UINT8_MAX", "UINT32_MAX", "UINT64_MAX", "UINT_MAX", "unix", "linux"};
+    "BUFSIZ",      "CHAR_BIT",  "CHAR_MAX",   "CHAR_MIN",   "DBL_DIG",      "DBL_EPSILON",  "DBL_MAX",
+    "DBL_MIN",     "EDOM",      "EOF",        "ERANGE",     "EXIT_FAILURE", "EXIT_SUCCESS", "FLT_DIG",
+    "FLT_EPSILON", "FLT_MAX",   "FLT_MIN",    "FLT_RADIX",  "HUGE_VAL",     "INFINITY",     "INT8_MAX",
+    "INT16_MAX",   "INT32_MAX", "INT64_MAX",  "INT_MAX",    "INT_MIN",      "LLONG_MAX",    "LONG_MAX",
+    "LONG_MIN",    "M_E",       "M_PI",       "NAN",        "NULL",         "RAND_MAX",     "SEEK_SET",
+    "SIZE_MAX",    "UINT8_MAX", "UINT32_MAX", "UINT64_MAX", "UINT_MAX",     "unix",         "linux"};
 
 std::set<std::string, std::less<>> AskMacros() {
   std::set<std::string, std::less<>> macros(std::begin(kUsualMacros), std::end(kUsualMacros));
   const auto compiler = FindProgram("g++");
   if (!compiler) return macros;
   std::vector<std::string> argv{compiler->string(), "-std=c++20", "-fopenmp", "-march=native", "-dM", "-E"};
-  for (const char* header : {"stdint.h", "math.h", "limits.h", "float.h", "string.h", "stdlib.h", "stdio.h", "errno.h"}) {
+  for (const char* header :
+       {"stdint.h", "math.h", "limits.h", "float.h", "string.h", "stdlib.h", "stdio.h", "errno.h"}) {
     argv.emplace_back("-include");
     argv.emplace_back(header);
   }
@@ -153,8 +162,8 @@ constexpr LibraryRow kLibraries[] = {
 
 // Where the loader would find a soname.
 std::optional<fs::path> FindShared(const std::string& soname, const fs::path& beside) {
-  for (const fs::path& folder : {fs::path("/usr/lib/x86_64-linux-gnu"), fs::path("/lib/x86_64-linux-gnu"), fs::path("/usr/lib64"), fs::path("/usr/lib"),
-                                 fs::path("/usr/local/lib"), beside}) {
+  for (const fs::path& folder : {fs::path("/usr/lib/x86_64-linux-gnu"), fs::path("/lib/x86_64-linux-gnu"),
+                                 fs::path("/usr/lib64"), fs::path("/usr/lib"), fs::path("/usr/local/lib"), beside}) {
     std::error_code ignored;
     if (fs::is_regular_file(folder / soname, ignored)) return folder / soname;
   }
@@ -170,7 +179,8 @@ Status CollectNeeded(const fs::path& file, std::vector<fs::path>& files) {
   for (const std::string& needed : elf->Needed()) {
     if (IsRuntimeLibrary(needed)) continue;
     const auto found = FindShared(needed, fs::path(file).parent_path());
-    if (!found) return Error{ErrorCode::kUnavailable, fmt::format("{} needs {}, which is not installed", file.string(), needed)};
+    if (!found)
+      return Error{ErrorCode::kUnavailable, fmt::format("{} needs {}, which is not installed", file.string(), needed)};
     ASSAY_TRY_STATUS(CollectNeeded(*found, files));
   }
   return Ok();
@@ -212,8 +222,8 @@ std::vector<std::string> FlagsFor(const Toolchain& toolchain, const std::vector<
 }
 
 bool IsRuntimeLibrary(std::string_view soname) {
-  for (std::string_view known : {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1",
-                                 "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6"}) {
+  for (std::string_view known : {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libpthread.so.0",
+                                 "libdl.so.2", "librt.so.1", "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6"}) {
     if (soname == known) return true;
   }
   return false;
@@ -227,7 +237,8 @@ Result<Library> FindLibrary(std::string_view name) {
     const fs::path folder = "/usr/lib/x86_64-linux-gnu";
     const auto development = FindShared(std::string(row.file), folder);
     if (!development) {
-      return Error{ErrorCode::kUnavailable, fmt::format("{} is not installed; install it with: apt-get install {}", name, row.package)};
+      return Error{ErrorCode::kUnavailable,
+                   fmt::format("{} is not installed; install it with: apt-get install {}", name, row.package)};
     }
     ASSAY_TRY(const std::string bytes, ReadFile(*development, size_t{512} << 20));
     const auto elf = ElfFile::Parse(bytes);
@@ -238,7 +249,8 @@ Result<Library> FindLibrary(std::string_view name) {
     ASSAY_TRY_STATUS(CollectNeeded(*runtime, library.files));
     return library;
   }
-  return Error{ErrorCode::kInvalidInput, fmt::format("{} is no library that a contract can name; there are {}", Printable(name), Join(names, ", "))};
+  return Error{ErrorCode::kInvalidInput, fmt::format("{} is no library that a contract can name; there are {}",
+                                                     Printable(name), Join(names, ", "))};
 }
 
 }  // namespace assay

@@ -18,8 +18,8 @@ enum class CompilerFamily { kGcc, kClang };
 struct Toolchain {
   CompilerFamily family = CompilerFamily::kGcc;
   std::filesystem::path compiler;
-  std::string version;        // "g++ 12.2.0"
-  Digest identity;            // of the compiler's binaries, version, and what -march=native resolves to
+  std::string version;              // "g++ 12.2.0"
+  Digest identity;                  // of the compiler's binaries, version, and what -march=native resolves to
   std::vector<std::string> common;  // options that every build with it gets
 };
 
@@ -39,8 +39,8 @@ std::vector<std::string> FlagsFor(const Toolchain& toolchain, const std::vector<
 
 // A shared library that a contract may allow, as found on this machine.
 struct Library {
-  std::string name;      // as in a contract: "openblas"
-  std::string link_flag; // "-lopenblas"
+  std::string name;       // as in a contract: "openblas"
+  std::string link_flag;  // "-lopenblas"
   std::string soname;
   std::vector<std::filesystem::path> files;  // the library and what it needs, to be bound one by one
 };

@@ -35,8 +35,10 @@ inline Contract ToyContract(FpPolicy fp = FpPolicy::kReassociate) {
   }
   y.stride = {"ldy", ""};
   contract.tensors = {x, y};
-  contract.arguments = {{ArgumentKind::kTensor, "x"}, {ArgumentKind::kTensor, "y"}, {ArgumentKind::kAxis, "T"},     {ArgumentKind::kAxis, "N"},
-                        {ArgumentKind::kStride, "ldy"}, {ArgumentKind::kScalar, "bias"}, {ArgumentKind::kScratch, "scratch"}};
+  contract.arguments = {{ArgumentKind::kTensor, "x"},       {ArgumentKind::kTensor, "y"},
+                        {ArgumentKind::kAxis, "T"},         {ArgumentKind::kAxis, "N"},
+                        {ArgumentKind::kStride, "ldy"},     {ArgumentKind::kScalar, "bias"},
+                        {ArgumentKind::kScratch, "scratch"}};
   contract.slice = {"T"};
   return contract;
 }
@@ -51,8 +53,11 @@ inline Shape ToyShape(int64_t rows, int64_t columns, int64_t stride = 0) {
 // A right kernel with `extra` before the function and `body` at its start.
 inline std::string ToyKernel(const std::string& body = "", const std::string& extra = "") {
   return "#include <assay/contract.h>\n" + extra +
-         "\nextern \"C\" void toy(const float* x, float* y, int64_t T, int64_t N, int64_t ldy, float bias, void* scratch) {\n  (void)scratch;\n  " + body +
-         "\n  for (int64_t t = 0; t < T; ++t)\n    for (int64_t i = 0; i < N; ++i) y[t * ldy + i] = 2.0f * x[t * N + i] + bias;\n}\n";
+         "\nextern \"C\" void toy(const float* x, float* y, int64_t T, int64_t N, int64_t ldy, float bias, void* "
+         "scratch) {\n  (void)scratch;\n  " +
+         body +
+         "\n  for (int64_t t = 0; t < T; ++t)\n    for (int64_t i = 0; i < N; ++i) y[t * ldy + i] = 2.0f * x[t * N + "
+         "i] + bias;\n}\n";
 }
 
 }  // namespace assay::testing
