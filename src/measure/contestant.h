@@ -75,6 +75,7 @@ class Contestant {
   Spec spec_;
   Instance instance_;
   int64_t null_ns_ = 0;
+  int64_t wall_ns_ = 0, cpu_ns_ = 0;  // of all units so far
 };
 
 // Reads twice the last-level cache on every processor, so that neither inputs nor outputs nor code

@@ -12,15 +12,9 @@
 #include "language/cpp/directives.h"
 #include "language/testing/toy_contract.h"
 #include "record/seams.h"
+#include "support/trust_for_test.h"
 
 namespace assay {
-
-// Makes trust out of nothing, for tests of this room.
-struct TrustForTest {
-  static Screened MakeScreened(Artifact artifact) { return Screened(std::move(artifact), {}); }
-  static Verified MakeVerified(Artifact artifact) { return Verified(std::move(artifact), {}); }
-  static Examined MakeExamined(Artifact artifact) { return Examined(std::move(artifact), {}); }
-};
 
 namespace testing {
 
@@ -58,7 +52,7 @@ inline Artifact BuildToy(const Contract& contract, const std::filesystem::path& 
   CppBuilder builder(cache);
   const auto family = ParseTemplate(source, "toy.cpp", contract);
   ASSAY_CHECK(family.ok());
-  auto built = builder.Build(contract, MakeCandidate(family.value(), {}, {"-O1"}).value(), BuildVariant::kPrimary);
+  auto built = builder.Build(contract, MakeCandidate(family.value(), {}, {"-O2"}).value(), BuildVariant::kPrimary);
   ASSAY_CHECK(built.ok());
   ASSAY_CHECK(std::holds_alternative<Artifact>(built.value()));
   Artifact artifact = std::get<Artifact>(std::move(built).value());
