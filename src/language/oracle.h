@@ -11,10 +11,7 @@
 #include "base/result.h"
 #include "contract/contract.h"
 #include "contract/shape.h"
-// The reference's own Role (with one kind more) would meet the contract's under one name here.
-#define Role OracleRole
 #include "numerics/oracle_client.h"
-#undef Role
 
 namespace assay {
 
