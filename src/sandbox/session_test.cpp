@@ -375,6 +375,57 @@ TEST(Session, DiesWithItsSupervisor) {
   }
 }
 
+TEST(Session, SurvivesARunnerThatWritesAnything) {
+  // Looks on its caller's stack for the report (a page that holds the object's own base address),
+  // fills it with noise, wakes everybody, and then ends in one of several ways.
+  const auto object = CompileShared(R"(
+    #include <dlfcn.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    extern char __ehdr_start;
+    long attack(long seed, long ending) {
+      long* stack = (long*)__builtin_frame_address(0);
+      long found = 0;
+      for (int i = 0; i < 2000; i++) {
+        long* page = (long*)stack[i];
+        if (((long)page & 4095) || (long)page < 0x10000 || (long)page > 0x7fffffffffff) continue;
+        if (write(1, page, 8) != 8 || page[1] != (long)&__ehdr_start) continue;
+        found = 1;
+        srand(seed);
+        for (int k = 0; k < 6000; k++) ((char*)page)[k] = seed == 1 ? 0xff : seed == 2 ? 0 : rand();
+        for (int k = 0; k < 100; k++) syscall(SYS_futex, page, 1, 1000, 0, 0, 0);
+        break;
+      }
+      if (ending == 1) abort();
+      if (ending == 2) for (;;) __asm__ volatile("");
+      if (ending == 3) _exit(0);
+      return found;
+    })");
+  bool found = false;
+  for (int64_t seed = 1; seed <= 4; ++seed) {
+    for (int64_t ending = 0; ending <= 3; ++ending) {
+      auto session = StartOrFail(SpecOf(object, {"attack"}, {{"b", 64, Access::kOutput}}));
+      ASSERT_TRUE(session);
+      const Call call{0,
+                      {IntegerArgument{static_cast<uint64_t>(seed)}, IntegerArgument{static_cast<uint64_t>(ending)}}};
+      const auto outcome = session->Run(std::vector<Call>{call, call}, 100ms, WaitMode::kSleep);
+      ASSERT_TRUE(outcome.ok());
+      if (const auto* completed = std::get_if<Completed>(&outcome.value())) {
+        EXPECT_EQ(completed->integer_results.size(), 2U);
+        EXPECT_LE(completed->state.first_call, 2);
+        found = found || completed->integer_results[0] != 0;
+      }
+      if (const auto* ended = std::get_if<Ended>(&outcome.value())) {
+        EXPECT_LT(ended->call, 256);
+        EXPECT_FALSE(ended->evidence.empty());
+      }
+    }
+  }
+  EXPECT_TRUE(found) << "the attack did not find its target";
+}
+
 TEST(Session, LeavesNothingBehind) {
   const auto object = CompileShared("#include <stdlib.h>\nvoid good(void) {} void bad(void) { abort(); }");
   const auto descriptors = [] {
