@@ -180,6 +180,7 @@ Machine ThisMachine() {
 Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
   CpuSnapshot snapshot;
   snapshot.when = std::chrono::steady_clock::now();
+  const double now = std::chrono::duration<double>(snapshot.when.time_since_epoch()).count();
   const std::string stat = ReadAll("/proc/stat");
   size_t found = 0;
   for (const std::string_view line : Split(stat, '\n')) {
@@ -188,9 +189,12 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
     const int processor = static_cast<int>(NumberOf(words[0].substr(3)));
     if (std::find(processors.begin(), processors.end(), processor) == processors.end()) continue;
     ++found;
-    // user nice system idle iowait irq softirq steal
-    for (const size_t busy : {1, 2, 3, 6, 7}) snapshot.busy_seconds += NumberOf(words[busy]) * TickSeconds();
-    snapshot.steal_seconds += NumberOf(words[8]) * TickSeconds();
+    // user nice system idle iowait irq softirq steal.  Busy is what is left of the wall: the kernel
+    // measures idle time and only samples the rest at its ticks, which misjudges short units badly.
+    const double idle = (NumberOf(words[4]) + NumberOf(words[5])) * TickSeconds();
+    const double steal = NumberOf(words[8]) * TickSeconds();
+    snapshot.busy_seconds += now - idle - steal;
+    snapshot.steal_seconds += steal;
   }
   if (found != processors.size()) return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
   AddTreeSeconds(snapshot);
