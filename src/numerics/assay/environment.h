@@ -78,6 +78,7 @@ struct Environment {
   double perturb = 0.0;         // times the legal rounding, drawn at random at every operation
   uint64_t noise = 0x9E3779B97F4A7C15U;
   Mutant mutant;
+  bool plain_single = false;    // f32, no mutant, no perturbation: the common case of an honest run
 
   bool ambiguous = false;       // a branch was taken on a comparison within its own error
   uint64_t ambiguous_comparisons = 0;

@@ -49,7 +49,7 @@ inline bool MutatesPrimitive(Primitive primitive) {
 // Whether the mutant leaves term i of n out.
 inline bool Dropped(Primitive primitive, int64_t i, int64_t n) {
   const MutantKind kind = environment.mutant.kind;
-  if (kind < MutantKind::kDropLast || kind > MutantKind::kDropTail || !MutatesPrimitive(primitive)) return false;
+  if (environment.plain_single || kind < MutantKind::kDropLast || kind > MutantKind::kDropTail || !MutatesPrimitive(primitive)) return false;
   const int64_t block = std::max<int64_t>(n / 8, 1);
   switch (kind) {
     case MutantKind::kDropLast: return i == n - 1;
@@ -60,7 +60,7 @@ inline bool Dropped(Primitive primitive, int64_t i, int64_t n) {
 }
 
 // One operation's rounding.
-inline double RoundOperation(double v) {
+[[gnu::noinline]] inline double RoundUnusually(double v) {
   const Environment& env = environment;
   if (env.perturb > 0.0) return v + Noise() * env.perturb * env.u * std::fabs(v);
   if (env.mutant.kind == MutantKind::kTruncate) return RoundTo(env.format, v, Rounding::kTowardZero);
@@ -68,8 +68,12 @@ inline double RoundOperation(double v) {
   return env.format == Dtype::kF64 ? v : RoundTo(env.format, v);
 }
 
+inline double RoundOperation(double v) {
+  return environment.plain_single ? static_cast<double>(static_cast<float>(v)) : RoundUnusually(v);
+}
+
 inline double RoundPartialSum(double v, Primitive primitive) {
-  if (environment.mutant.kind == MutantKind::kNarrowAccumulator && MutatesPrimitive(primitive)) {
+  if (!environment.plain_single && environment.mutant.kind == MutantKind::kNarrowAccumulator && MutatesPrimitive(primitive)) {
     return RoundTo(environment.mutant.format, v);
   }
   return RoundOperation(v);
@@ -180,6 +184,7 @@ struct Ops<Honest> {
   static Honest Leaf(double value, bool integer) { return integer ? Honest(value, true) : Honest::Rounded(value); }
 
   static Honest Element(const RawRow& row, int64_t i) {
+    if (environment.plain_single && row.dtype == Dtype::kF32) return {row.Load(i), false};
     const Mutant& mutant = environment.mutant;
     if (mutant.kind == MutantKind::kShift && internal::MutatesTensor(row.tensor)) i = (i + 1) % row.count;
     const double v = row.Load(i);

@@ -112,6 +112,7 @@ ASSAY_COLD inline void Configure(const wire::Request& request) {
   env.noise = request.noise | 1U;
   env.mutant = {static_cast<MutantKind>(request.mutant), static_cast<Primitive>(request.mutant_primitive),
                 static_cast<Dtype>(request.mutant_format), request.mutant_tensor, request.mutant_amount};
+  env.plain_single = env.format == Dtype::kF32 && !(env.perturb > 0.0) && env.mutant.kind == MutantKind::kNone;
 }
 
 // Writes answers behind the response's head, one after the other.
