@@ -19,8 +19,8 @@ using testing::Data;
 using testing::ReferenceRun;
 
 struct Comparison {
-  double worst = 0.0;       // largest error in units of its limit
-  double rms = 0.0;         // of the errors of the first output
+  double worst = 0.0;  // largest error in units of its limit
+  double rms = 0.0;    // of the errors of the first output
   size_t excluded = 0;
   size_t compared = 0;
 };
@@ -65,9 +65,12 @@ struct HonestForm {
   Elementary elementary;
 };
 constexpr HonestForm kForms[] = {
-    {"in order", Order::kInOrder, false, Elementary::kCorrect},     {"in order, fma", Order::kInOrder, true, Elementary::kLoose},
-    {"pairwise", Order::kPairwise, false, Elementary::kLoose},      {"lanes", Order::kLanes16, true, Elementary::kCorrect},
-    {"lanes, exp2", Order::kLanes16, false, Elementary::kExp2},     {"blocks", Order::kBlocks64, true, Elementary::kExp2},
+    {"in order", Order::kInOrder, false, Elementary::kCorrect},
+    {"in order, fma", Order::kInOrder, true, Elementary::kLoose},
+    {"pairwise", Order::kPairwise, false, Elementary::kLoose},
+    {"lanes", Order::kLanes16, true, Elementary::kCorrect},
+    {"lanes, exp2", Order::kLanes16, false, Elementary::kExp2},
+    {"blocks", Order::kBlocks64, true, Elementary::kExp2},
     {"blocks, loose", Order::kBlocks64, false, Elementary::kLoose},
 };
 
@@ -108,7 +111,8 @@ TEST(Bounded, HonestAttentionIsInside) {
   for (const auto& [data, name] : testing::kAllData) {
     if (data == Data::kOffset1e4) continue;  // logits of 1e8: no digit of them is left in f32
     SCOPED_TRACE(name);
-    ReferenceRun run = testing::Attention(data, data == Data::kOffset100 ? Data::kOffset100 : Data::kNormal, 4, 192, 64, 5);
+    ReferenceRun run =
+        testing::Attention(data, data == Data::kOffset100 ? Data::kOffset100 : Data::kNormal, 4, 192, 64, 5);
     run.query.outputs = 4 * 65;
     ExpectHonestInside(run, AttentionReference{}, 65, 0.0);
     if (data != Data::kNormal && data != Data::kOutliers) continue;
@@ -131,7 +135,7 @@ TEST(Bounded, OnlyTheStructuredBoundHoldsForConstantRows) {
 struct WrongForm {
   const char* name;
   Mutant mutant;
-  bool seen_by_bound;   // else by the RMS rule
+  bool seen_by_bound;  // else by the RMS rule
 };
 
 // At K = 192 a wrong kernel exceeds the bound, or scatters more than twice the worst honest order.
@@ -200,7 +204,8 @@ TEST(Bounded, LegalPerturbationsPass) {
     SCOPED_TRACE(name);
     ReferenceRun rows = testing::Rows(data, 8, 512, true, 21);
     const OracleAnswer norm = MustRun(rows, testing::LayerNormReference{}, Arithmetic::kBounded, 512);
-    ReferenceRun attention = testing::Attention(data == Data::kOffset1e4 ? Data::kNormal : data, Data::kNormal, 2, 96, 32, 9);
+    ReferenceRun attention =
+        testing::Attention(data == Data::kOffset1e4 ? Data::kNormal : data, Data::kNormal, 2, 96, 32, 9);
     const OracleAnswer mean = MustRun(attention, AttentionReference{}, Arithmetic::kBounded, 33);
     for (uint64_t noise = 1; noise <= 3; ++noise) {
       for (ReferenceRun* run : {&rows, &attention}) {
@@ -228,7 +233,7 @@ TEST(Bounded, TwiceTheLimitFails) {
 TEST(Taped, CancelsWhatTheForwardBoundCannot) {
   struct Case {
     Data data;
-    double forward_over_taped;   // at least, without the primitive
+    double forward_over_taped;  // at least, without the primitive
   };
   for (const Case& c : {Case{Data::kNormal, 1.5}, Case{Data::kLarge, 20.0}, Case{Data::kOutliers, 20.0}}) {
     SCOPED_TRACE(static_cast<int>(c.data));

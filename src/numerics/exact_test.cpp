@@ -125,7 +125,8 @@ TEST(Integers, AccumulateWithoutError) {
     const OracleAnswer bounded = run.Run(QuantizedGemmReference{}, 1, 1).value();
     EXPECT_EQ(bounded.published[0].bound, 0.0) << "a sum of integers";
     EXPECT_GT(bounded.outputs[0].bound, 0.0);
-    EXPECT_LT(bounded.outputs[0].bound, 8.0 * 0x1p-24 * (std::fabs(bounded.outputs[0].value) + 7.0)) << "roundings of the scale alone";
+    EXPECT_LT(bounded.outputs[0].bound, 8.0 * 0x1p-24 * (std::fabs(bounded.outputs[0].value) + 7.0))
+        << "roundings of the scale alone";
     run.query.arithmetic = Arithmetic::kExact;
     const OracleAnswer exact = run.Run(QuantizedGemmReference{}, 1, 1).value();
     EXPECT_TRUE(exact.published[0].exact);

@@ -12,7 +12,8 @@ std::string Line(const OracleTerm& term, double total) {
   char line[160];
   const double share = total > 0.0 ? 100.0 * term.contribution / total : 0.0;
   std::snprintf(line, sizeof line, "%-28s %8llu  %12.5g  %10.3g  %10.3g  %10.3g  %5.1f %%\n", term.label.c_str(),
-                static_cast<unsigned long long>(term.count), term.value, term.rounding, term.sensitivity, term.contribution, share);
+                static_cast<unsigned long long>(term.count), term.value, term.rounding, term.sensitivity,
+                term.contribution, share);
   return line;
 }
 
@@ -24,8 +25,9 @@ std::string ExplainTolerance(const OracleQuery& query, const OracleAnswer& answe
     if (output.tensor != query.explain_tensor || output.element != query.explain_element) continue;
     char line[160];
     std::snprintf(line, sizeof line, "%s[%lld] = %.9g, bound %.4g in %s, u = %.4g\n",
-                  query.tensors[static_cast<size_t>(output.tensor)].name.c_str(), static_cast<long long>(output.element), output.value,
-                  output.bound, std::string(DtypeName(query.format)).c_str(), UnitRoundoff(query.format));
+                  query.tensors[static_cast<size_t>(output.tensor)].name.c_str(),
+                  static_cast<long long>(output.element), output.value, output.bound,
+                  std::string(DtypeName(query.format)).c_str(), UnitRoundoff(query.format));
     text += line;
   }
   double total = 0.0;

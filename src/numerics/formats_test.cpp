@@ -127,7 +127,8 @@ TEST_P(SmallFormats, RoundsToTheNearestOfAllValues) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SmallFormats, ::testing::Values(Dtype::kBf16, Dtype::kF16, Dtype::kE4m3, Dtype::kE5m2, Dtype::kE2m1),
+INSTANTIATE_TEST_SUITE_P(All, SmallFormats,
+                         ::testing::Values(Dtype::kBf16, Dtype::kF16, Dtype::kE4m3, Dtype::kE5m2, Dtype::kE2m1),
                          [](const auto& type) { return std::string(DtypeName(type.param)); });
 
 TEST(Formats, IntegersSurviveTheRoundTrip) {

@@ -47,10 +47,11 @@ Result<uint64_t> ExtentOf(const OracleTensor& tensor) {
   int64_t last = 0;
   for (size_t d = 0; d < tensor.shape.size(); ++d) {
     int64_t step = 0;
-    if (tensor.shape[d] < 0 || tensor.stride[d] < 0) return BadQuery("tensor " + tensor.name + ": negative size or stride");
+    if (tensor.shape[d] < 0 || tensor.stride[d] < 0)
+      return BadQuery("tensor " + tensor.name + ": negative size or stride");
     if (tensor.shape[d] == 0) return uint64_t{0};
-    if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.stride[d], &step) || __builtin_add_overflow(last, step, &last) ||
-        last > (int64_t{1} << 48)) {
+    if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.stride[d], &step) ||
+        __builtin_add_overflow(last, step, &last) || last > (int64_t{1} << 48)) {
       return BadQuery("tensor " + tensor.name + ": too large");
     }
   }
@@ -111,7 +112,8 @@ wire::Request HeadOf(const OracleQuery& query) {
 }  // namespace
 
 uint64_t ResponseBytes(const OracleQuery& query, uint64_t outputs_per_slice, uint64_t published_per_slice) {
-  const uint64_t per_slice = sizeof(wire::Slice) + outputs_per_slice * sizeof(wire::Record) + published_per_slice * sizeof(wire::Published);
+  const uint64_t per_slice =
+      sizeof(wire::Slice) + outputs_per_slice * sizeof(wire::Record) + published_per_slice * sizeof(wire::Published);
   const uint64_t terms = query.arithmetic == Arithmetic::kExplain ? query.explain_terms * sizeof(wire::Term) : 0;
   return sizeof(wire::Response) + query.slice_count() * per_slice + terms;
 }
@@ -120,7 +122,8 @@ Result<std::vector<std::byte>> EncodeRequest(const OracleQuery& query, uint64_t 
   if (query.slice_rank > wire::kMaxRank) return BadQuery("too many slice axes");
   if (query.slice_rank > 0 && query.slices.size() % query.slice_rank != 0) return BadQuery("an incomplete slice index");
   if (query.slice_rank == 0 && !query.slices.empty()) return BadQuery("slice indices without axes");
-  if (query.axes.size() > wire::kMaxNames || query.scalars.size() > wire::kMaxNames || query.tensors.size() > wire::kMaxNames) {
+  if (query.axes.size() > wire::kMaxNames || query.scalars.size() > wire::kMaxNames ||
+      query.tensors.size() > wire::kMaxNames) {
     return BadQuery("too many names");
   }
   if (response_bytes > kLargestBlock || inputs_bytes > kLargestBlock) return BadQuery("a block is too large");
@@ -133,7 +136,8 @@ Result<std::vector<std::byte>> EncodeRequest(const OracleQuery& query, uint64_t 
   std::vector<wire::Tensor> tensors;
   for (const OracleAxis& axis : query.axes) axes.push_back({AddName(strings, axis.name), axis.value});
   for (const OracleScalar& scalar : query.scalars) {
-    scalars.push_back({AddName(strings, scalar.name), static_cast<uint32_t>(scalar.dtype), 0, scalar.value, scalar.integer});
+    scalars.push_back(
+        {AddName(strings, scalar.name), static_cast<uint32_t>(scalar.dtype), 0, scalar.value, scalar.integer});
   }
   for (const OracleTensor& tensor : query.tensors) tensors.push_back(WireTensor(tensor, strings));
 
@@ -164,7 +168,8 @@ Error BadResponse(const std::string& message) { return Error{ErrorCode::kCorrupt
 // Copies `count` structs out of a response.  Copies, because the process that wrote them may still
 // be able to write.
 template <class T>
-Result<std::vector<T>> ReadTable(std::span<const std::byte> response, uint64_t offset, uint64_t count, const char* what) {
+Result<std::vector<T>> ReadTable(std::span<const std::byte> response, uint64_t offset, uint64_t count,
+                                 const char* what) {
   if (offset > response.size() || count > (response.size() - offset) / sizeof(T)) {
     return BadResponse(std::string(what) + " lie outside");
   }
@@ -200,7 +205,8 @@ Status CheckRecord(const OracleQuery& query, const std::vector<int64_t>& last, c
   if (!tensor.present || tensor.role == OracleRole::kIn) {
     return BadResponse("a record names tensor " + tensor.name + ", which is no output of this call");
   }
-  if (record.element < 0 || record.element > last[record.tensor]) return BadResponse("a record lies outside tensor " + tensor.name);
+  if (record.element < 0 || record.element > last[record.tensor])
+    return BadResponse("a record lies outside tensor " + tensor.name);
   if (!IsBound(record.bound) || record.flags > 7) return BadResponse("a record's bound or flags make no sense");
   return Ok();
 }
@@ -209,23 +215,30 @@ Status CheckStatus(const wire::Response& head, const OracleQuery& query) {
   if (head.magic != wire::kResponseMagic || head.version != wire::kVersion) return BadResponse("the head is missing");
   const std::string message = CleanText(head.message, sizeof head.message);
   switch (head.status) {
-    case static_cast<uint32_t>(wire::Status::kOk): break;
-    case static_cast<uint32_t>(wire::Status::kReference): return Error{ErrorCode::kInvalidInput, "reference.h: " + message};
-    case static_cast<uint32_t>(wire::Status::kRequest): return Error{ErrorCode::kInvalidInput, "oracle query: " + message};
-    case static_cast<uint32_t>(wire::Status::kNoRoom): return Error{ErrorCode::kUnavailable, "oracle: " + message};
-    default: return BadResponse("unknown status");
+    case static_cast<uint32_t>(wire::Status::kOk):
+      break;
+    case static_cast<uint32_t>(wire::Status::kReference):
+      return Error{ErrorCode::kInvalidInput, "reference.h: " + message};
+    case static_cast<uint32_t>(wire::Status::kRequest):
+      return Error{ErrorCode::kInvalidInput, "oracle query: " + message};
+    case static_cast<uint32_t>(wire::Status::kNoRoom):
+      return Error{ErrorCode::kUnavailable, "oracle: " + message};
+    default:
+      return BadResponse("unknown status");
   }
   if (head.slices_done != query.slice_count()) return BadResponse("not every slice was computed");
   if (head.published_count > wire::kMaxPublished) return BadResponse("too many published numbers");
   return Ok();
 }
 
-Status ReadOutputs(const OracleQuery& query, std::span<const std::byte> response, const wire::Response& head, OracleAnswer& answer) {
+Status ReadOutputs(const OracleQuery& query, std::span<const std::byte> response, const wire::Response& head,
+                   OracleAnswer& answer) {
   ASSAY_TRY(const auto slices, ReadTable<wire::Slice>(response, head.slices, head.slices_done, "slices"));
   ASSAY_TRY(const auto records, ReadTable<wire::Record>(response, head.records, head.record_count, "records"));
   uint64_t next = 0;
   for (const wire::Slice& slice : slices) {
-    if (slice.first != next || slice.count > records.size() - next) return BadResponse("slices do not follow each other");
+    if (slice.first != next || slice.count > records.size() - next)
+      return BadResponse("slices do not follow each other");
     answer.slice_begin.push_back(next);
     next += slice.count;
   }
@@ -244,13 +257,14 @@ Status ReadOutputs(const OracleQuery& query, std::span<const std::byte> response
 }
 
 Status ReadPublished(std::span<const std::byte> response, const wire::Response& head, OracleAnswer& answer) {
-  ASSAY_TRY(const auto published, ReadTable<wire::Published>(response, head.published, head.published_count, "published numbers"));
+  ASSAY_TRY(const auto published,
+            ReadTable<wire::Published>(response, head.published, head.published_count, "published numbers"));
   for (const wire::Published& p : published) {
     if (p.rank > wire::kMaxRank || !IsBound(p.bound) || p.flags > 7 || p.slice >= head.slices_done) {
       return BadResponse("a published number makes no sense");
     }
-    answer.published.push_back({CleanText(p.name, sizeof p.name), std::vector<int64_t>(p.index, p.index + p.rank), p.value, p.bound,
-                                (p.flags & kAnswerExact) != 0, (p.flags & kAnswerExcluded) != 0,
+    answer.published.push_back({CleanText(p.name, sizeof p.name), std::vector<int64_t>(p.index, p.index + p.rank),
+                                p.value, p.bound, (p.flags & kAnswerExact) != 0, (p.flags & kAnswerExcluded) != 0,
                                 (p.flags & kAnswerAmbiguous) != 0, p.slice});
   }
   return Ok();
@@ -268,10 +282,12 @@ Result<OracleAnswer> DecodeResponse(const OracleQuery& query, std::span<const st
   ASSAY_TRY_STATUS(ReadPublished(response, head, answer));
   ASSAY_TRY(const auto terms, ReadTable<wire::Term>(response, head.terms, head.term_count, "terms"));
   for (const wire::Term& term : terms) {
-    answer.terms.push_back({CleanText(term.label, sizeof term.label), term.value, term.rounding, term.sensitivity, term.contribution, term.count});
+    answer.terms.push_back({CleanText(term.label, sizeof term.label), term.value, term.rounding, term.sensitivity,
+                            term.contribution, term.count});
   }
   answer.counts.assign(std::begin(head.counts), std::end(head.counts));
-  answer.touched_bytes.assign(std::begin(head.touched_bytes), std::begin(head.touched_bytes) + std::min<size_t>(query.tensors.size(), 64));
+  answer.touched_bytes.assign(std::begin(head.touched_bytes),
+                              std::begin(head.touched_bytes) + std::min<size_t>(query.tensors.size(), 64));
   answer.ambiguous_comparisons = head.ambiguous_comparisons;
   answer.tape_nodes = head.tape_nodes;
   return answer;

@@ -29,8 +29,8 @@ struct OracleAxis {
 struct OracleScalar {
   std::string name;
   Dtype dtype = Dtype::kF32;
-  double value = 0.0;       // as the dtype holds it
-  int64_t integer = 0;      // where the dtype is an integer type
+  double value = 0.0;   // as the dtype holds it
+  int64_t integer = 0;  // where the dtype is an integer type
 };
 
 struct OracleTensor {
@@ -39,8 +39,8 @@ struct OracleTensor {
   OracleRole role = OracleRole::kIn;
   bool present = true;
   std::vector<int64_t> shape;
-  std::vector<int64_t> stride;   // elements
-  uint64_t data = 0;             // offset of its first element in the inputs, a multiple of 8
+  std::vector<int64_t> stride;  // elements
+  uint64_t data = 0;            // offset of its first element in the inputs, a multiple of 8
 };
 
 // Everything an oracle run depends on, besides the bytes of the inputs.
@@ -49,7 +49,7 @@ struct OracleQuery {
   Dtype format = Dtype::kF32;
   Regime regime = Regime::kStructured;
   bool flush = false;
-  double outputs = 1.0;          // how many elements one verdict compares; shares the chance of a false alarm
+  double outputs = 1.0;  // how many elements one verdict compares; shares the chance of a false alarm
 
   Order order = Order::kInOrder;
   bool fma = false;
@@ -68,14 +68,14 @@ struct OracleQuery {
   std::vector<OracleScalar> scalars;
   std::vector<OracleTensor> tensors;
   uint32_t slice_rank = 0;
-  std::vector<int64_t> slices;   // slice_rank numbers per slice
+  std::vector<int64_t> slices;  // slice_rank numbers per slice
 
   uint64_t slice_count() const { return slice_rank == 0 ? 1 : slices.size() / slice_rank; }
 };
 
 struct OracleOutput {
-  int32_t tensor = 0;            // index in the query's tensors
-  int64_t element = 0;           // offset in elements, strides applied
+  int32_t tensor = 0;   // index in the query's tensors
+  int64_t element = 0;  // offset in elements, strides applied
   double value = 0.0;
   double bound = 0.0;
   bool exact = false;
@@ -104,12 +104,12 @@ struct OracleTerm {
 };
 
 struct OracleAnswer {
-  std::vector<OracleOutput> outputs;      // slice by slice
-  std::vector<uint64_t> slice_begin;      // slice s is outputs[slice_begin[s] .. slice_begin[s + 1])
+  std::vector<OracleOutput> outputs;  // slice by slice
+  std::vector<uint64_t> slice_begin;  // slice s is outputs[slice_begin[s] .. slice_begin[s + 1])
   std::vector<OraclePublished> published;
   std::vector<OracleTerm> terms;
-  std::vector<uint64_t> counts;           // by Operation (assay/count.h)
-  std::vector<uint64_t> touched_bytes;    // per tensor of the query, at most 64
+  std::vector<uint64_t> counts;         // by Operation (assay/count.h)
+  std::vector<uint64_t> touched_bytes;  // per tensor of the query, at most 64
   uint64_t ambiguous_comparisons = 0;
   uint64_t tape_nodes = 0;
 

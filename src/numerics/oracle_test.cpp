@@ -94,21 +94,51 @@ struct Mistaken {
   void Run(const Args<Real>& a, const Slice& slice) const {
     const auto [i, j] = slice.index<2>();
     switch (which) {
-      case 0: a.out("c", i, j) = Real(static_cast<double>(a.axis("Q"))); break;
-      case 1: a.out("c", i, j) = a.scalar("beta"); break;
-      case 2: a.out("d", i, j) = Real(0.0); break;
-      case 3: a.out("c", i, int64_t{2}) = Real(0.0); break;
-      case 4: a.out("c", i) = Real(0.0); break;
-      case 5: a.out("a", i, j) = Real(0.0); break;
-      case 6: a.out("c", i, j) = a.at("c", i, j); break;
-      case 7: a.out("c", i, j) = a.row("a", i)[3]; break;
-      case 8: a.out("c", i, j) = a.at("a", i, j - 1); break;
-      case 9: a.out("c", i, j) = Dot(a.row("a", i), a.row("a", all, j)); break;
-      case 10: a.out("c", i, j) = Real(static_cast<double>(slice.index<3>()[0])); break;
-      case 11: a.out("c", i, j) = Max(0, [](int64_t) { return Real(0.0); }); break;
-      case 12: a.out("c", i, j) = a.row("a", all, all)[0]; break;
-      case 13: throw std::runtime_error("an author's own exception"); break;
-      default: a.out("c", i, j) = Lookup(a.row("a", i), int64_t{-1}); break;
+      case 0:
+        a.out("c", i, j) = Real(static_cast<double>(a.axis("Q")));
+        break;
+      case 1:
+        a.out("c", i, j) = a.scalar("beta");
+        break;
+      case 2:
+        a.out("d", i, j) = Real(0.0);
+        break;
+      case 3:
+        a.out("c", i, int64_t{2}) = Real(0.0);
+        break;
+      case 4:
+        a.out("c", i) = Real(0.0);
+        break;
+      case 5:
+        a.out("a", i, j) = Real(0.0);
+        break;
+      case 6:
+        a.out("c", i, j) = a.at("c", i, j);
+        break;
+      case 7:
+        a.out("c", i, j) = a.row("a", i)[3];
+        break;
+      case 8:
+        a.out("c", i, j) = a.at("a", i, j - 1);
+        break;
+      case 9:
+        a.out("c", i, j) = Dot(a.row("a", i), a.row("a", all, j));
+        break;
+      case 10:
+        a.out("c", i, j) = Real(static_cast<double>(slice.index<3>()[0]));
+        break;
+      case 11:
+        a.out("c", i, j) = Max(0, [](int64_t) { return Real(0.0); });
+        break;
+      case 12:
+        a.out("c", i, j) = a.row("a", all, all)[0];
+        break;
+      case 13:
+        throw std::runtime_error("an author's own exception");
+        break;
+      default:
+        a.out("c", i, j) = Lookup(a.row("a", i), int64_t{-1});
+        break;
     }
   }
 };
@@ -212,7 +242,8 @@ TEST(Oracle, ResponsesAreNotBelieved) {
       ASSERT_GE(output.bound, 0.0);
     }
   }
-  for (size_t length = 0; length < good.size(); length += 13) EXPECT_FALSE(DecodeResponse(run.query, std::span(good).first(length)).ok());
+  for (size_t length = 0; length < good.size(); length += 13)
+    EXPECT_FALSE(DecodeResponse(run.query, std::span(good).first(length)).ok());
 }
 
 TEST(Oracle, SourceIncludesTheReference) {

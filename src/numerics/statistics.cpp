@@ -27,7 +27,8 @@ class Walk {
   void Advance(int groups) {
     std::vector<double> next(alive_.size() + static_cast<size_t>(groups), 0.0);
     for (size_t wins = 0; wins < alive_.size(); ++wins) {
-      for (int more = 0; more <= groups; ++more) next[wins + static_cast<size_t>(more)] += alive_[wins] * BinomialPoint(groups, more, p_);
+      for (int more = 0; more <= groups; ++more)
+        next[wins + static_cast<size_t>(more)] += alive_[wins] * BinomialPoint(groups, more, p_);
     }
     alive_ = std::move(next);
     groups_ += groups;
@@ -114,7 +115,8 @@ SequentialDesign GroupSequential(double alpha, int looks) {
     const double share = looks == 1 ? 1.0 : 0.5 + 0.5 * static_cast<double>(k) / (looks - 1);
     walk.Advance(times[k] - walk.groups());
     int wins = times[k] + 1;
-    while (wins > times[k] / 2 + 1 && design.false_claims + walk.Above(wins - 1) <= share * alpha * (1.0 + 1e-12)) --wins;
+    while (wins > times[k] / 2 + 1 && design.false_claims + walk.Above(wins - 1) <= share * alpha * (1.0 + 1e-12))
+      --wins;
     if (wins > times[k]) continue;
     design.false_claims += walk.Cross(wins);
     design.looks.push_back({times[k], wins});
@@ -150,7 +152,8 @@ double WinProbability(double effect, double margin, double sigma) {
 
 double ResolvableEffect(const SequentialDesign& design, double margin, double sigma, double power) {
   double low = margin, high = margin + 20.0 * sigma;
-  if (!(CrossingProbability(design.looks, WinProbability(high, margin, sigma)) >= power)) return std::numeric_limits<double>::infinity();
+  if (!(CrossingProbability(design.looks, WinProbability(high, margin, sigma)) >= power))
+    return std::numeric_limits<double>::infinity();
   for (int step = 0; step < 60; ++step) {
     const double middle = 0.5 * (low + high);
     (CrossingProbability(design.looks, WinProbability(middle, margin, sigma)) >= power ? high : low) = middle;

@@ -31,16 +31,16 @@ OrderInterval MedianInterval(std::span<const double> values, double alpha);
 double BinomialTail(int n, int k);
 
 struct SequentialLook {
-  int groups;   // looked at after so many
-  int wins;     // and decided by at least so many
+  int groups;  // looked at after so many
+  int wins;    // and decided by at least so many
 
   bool operator==(const SequentialLook&) const = default;
 };
 
 // Group-sequential exact binomial test of one side: "the median ratio exceeds the margin".
 struct SequentialDesign {
-  double alpha = 0.01;                 // asked for
-  double false_claims = 0.0;           // exact, at a win probability of one half
+  double alpha = 0.01;        // asked for
+  double false_claims = 0.0;  // exact, at a win probability of one half
   std::vector<SequentialLook> looks;
 };
 
@@ -83,7 +83,7 @@ class DecisionRule {
   size_t next_look_ = 0;
   int groups_ = 0;
   int wins_ = 0;
-  int losses_ = 0;   // groups beyond the margin on the other side
+  int losses_ = 0;  // groups beyond the margin on the other side
   RuleOutcome outcome_ = RuleOutcome::kOpen;
 };
 

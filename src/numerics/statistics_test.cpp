@@ -38,7 +38,7 @@ TEST(MedianInterval, KnowsHowManyValuesItNeeds) {
     const char* name;
     int n;
     double alpha;
-    double low, high;   // of the values 1 .. n
+    double low, high;  // of the values 1 .. n
   };
   const Case cases[] = {
       {"one too few at 0.01", 7, 0.01, -kInf, kInf},   // 2/128 = 0.0156

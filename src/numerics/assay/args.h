@@ -61,7 +61,8 @@ class Slice {
 
  private:
   [[noreturn]] ASSAY_COLD void FailRank(size_t taken) const {
-    FailReference("the contract's slice has " + std::to_string(rank_) + " axes, the reference takes " + std::to_string(taken));
+    FailReference("the contract's slice has " + std::to_string(rank_) + " axes, the reference takes " +
+                  std::to_string(taken));
   }
 
   std::array<int64_t, kMaxRank> index_{};
@@ -95,8 +96,8 @@ template <class Real>
 class GivenElement {
  public:
   GivenElement(Real number, int64_t integer) : number_(number), integer_(integer) {}
-  operator Real() const { return number_; }          // NOLINT(google-explicit-constructor)
-  operator int64_t() const { return integer_; }      // NOLINT(google-explicit-constructor)
+  operator Real() const { return number_; }      // NOLINT(google-explicit-constructor)
+  operator int64_t() const { return integer_; }  // NOLINT(google-explicit-constructor)
 
  private:
   Real number_;
@@ -108,9 +109,7 @@ class Args {
  public:
   explicit Args(const Context& context) : context_(&context) {}
 
-  int64_t axis(std::string_view name) const {
-    return internal::FindAxis(*context_, name);
-  }
+  int64_t axis(std::string_view name) const { return internal::FindAxis(*context_, name); }
 
   Real scalar(std::string_view name) const {
     const NamedScalar& scalar = internal::FindScalar(*context_, name);

@@ -27,7 +27,8 @@ struct Bounded : Number<Bounded> {
 
   Bounded() = default;
   // A constant of the author's: an honest kernel has it rounded to the format.
-  Bounded(double constant) : value(constant), integer(std::trunc(constant) == constant && std::fabs(constant) < 0x1p31) {  // NOLINT
+  Bounded(double constant)
+      : value(constant), integer(std::trunc(constant) == constant && std::fabs(constant) < 0x1p31) {  // NOLINT
     if (!Representable(environment.format, constant)) error = environment.u * std::fabs(constant);
   }
   Bounded(double v, double e, bool is_integer) : value(v), error(e), integer(is_integer) {}
@@ -36,7 +37,10 @@ struct Bounded : Number<Bounded> {
   // every honest kernel; a number that grew near the largest one is not.
   static Bounded Beyond(double v, const Bounded& a, const Bounded& b) {
     const bool inherited = (!std::isfinite(a.value) && a.error == 0.0) || (!std::isfinite(b.value) && b.error == 0.0);
-    return {v, inherited && !(a.error > 0.0 && !std::isfinite(a.error)) && !(b.error > 0.0 && !std::isfinite(b.error)) ? 0.0 : kNoBound,
+    return {v,
+            inherited && !(a.error > 0.0 && !std::isfinite(a.error)) && !(b.error > 0.0 && !std::isfinite(b.error))
+                ? 0.0
+                : kNoBound,
             false};
   }
   static Bounded Finish(double v, double e, const Bounded& a, const Bounded& b) {
@@ -90,9 +94,12 @@ struct Ops<Bounded> {
   }
 
   static Bounded Abs(const Bounded& x) { return {std::fabs(x.value), x.error, x.integer}; }
-  static Bounded Smaller(const Bounded& a, const Bounded& b) { return Bounded::Negate(Larger(Bounded::Negate(a), Bounded::Negate(b))); }
+  static Bounded Smaller(const Bounded& a, const Bounded& b) {
+    return Bounded::Negate(Larger(Bounded::Negate(a), Bounded::Negate(b)));
+  }
   static Bounded Larger(const Bounded& a, const Bounded& b) {
-    if (std::isnan(a.value) || std::isnan(b.value)) return Bounded::Beyond(std::numeric_limits<double>::quiet_NaN(), a, b);
+    if (std::isnan(a.value) || std::isnan(b.value))
+      return Bounded::Beyond(std::numeric_limits<double>::quiet_NaN(), a, b);
     const Bounded& top = a.value < b.value ? b : a;
     const Bounded& other = a.value < b.value ? a : b;
     // The smaller one matters only where its error lets it win.
@@ -154,7 +161,8 @@ struct Ops<Bounded> {
     const double roundings = static_cast<double>(n > 0 ? n - 1 : 0);
     if (integer) return IntegerSum(sum, magnitude);
     const bool even = std::fabs(sum) == magnitude && most <= 2.0 * least;
-    return SumOf(roundings, sum, magnitude, errors + (even ? (roundings - Growth(roundings)) * environment.u * magnitude : 0.0));
+    return SumOf(roundings, sum, magnitude,
+                 errors + (even ? (roundings - Growth(roundings)) * environment.u * magnitude : 0.0));
   }
 
   template <class A, class B>
@@ -221,7 +229,8 @@ struct Ops<Bounded> {
       squares += deviation * deviation;
       carried += 2.0 * std::fabs(deviation) * e + e * e + environment.eta;
     }
-    const double error = (carried + Growth(count) * u * squares) / count + mean.error * mean.error + 3.0 * u * squares / count;
+    const double error =
+        (carried + Growth(count) * u * squares) / count + mean.error * mean.error + 3.0 * u * squares / count;
     variance = Bounded::Finish(squares / count, error, sum, sum);
     if (squares + carried > environment.reach) variance.error = kNoBound;
   }
@@ -239,9 +248,9 @@ namespace internal {
 struct SoftmaxWeights {
   double top = 0.0;
   double total = 0.0;
-  double carried = 0.0;      // sum of p_j times the relative error of weight j
-  double lower = 0.0;        // least that the sum of the p_j can come to with those errors
-  bool even = false;         // all within a factor of two: a sum of them is structured
+  double carried = 0.0;  // sum of p_j times the relative error of weight j
+  double lower = 0.0;    // least that the sum of the p_j can come to with those errors
+  bool even = false;     // all within a factor of two: a sum of them is structured
   bool bounded = true;
 };
 
@@ -284,7 +293,8 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
 
 // o_d = sum p_j v_jd.  Errors: of each weight, p_j |v_jd - o_d| times its relative error; of the two
 // sums, c(n) u times the sum of magnitudes; of the division; of the values themselves.
-inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values, Bounded& log_sum) {
+inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values,
+                                        Bounded& log_sum) {
   const Environment& env = environment;
   Workspace& work = *env.workspace;
   const int64_t count = store.count(), width = store.width();
@@ -300,9 +310,8 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
     const double p = work.weights[static_cast<size_t>(j)];
     if (p == 0.0) continue;
     if (store.raw()) {
-      simd::WithElements(store.row(j), [&](const auto* row) {
-        simd::AddScaled(p, row, width, sum, work.magnitude.data());
-      });
+      simd::WithElements(store.row(j),
+                         [&](const auto* row) { simd::AddScaled(p, row, width, sum, work.magnitude.data()); });
       continue;
     }
     for (int64_t d = 0; d < width; ++d) {
@@ -325,14 +334,17 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
   // Where weights are off by much, the normaliser is too.
   const double stretch = 1.0 / weights.lower;
   for (size_t d = 0; d < size; ++d) {
-    const double error = spread[d] * stretch + u * ((growth + 2.0) * work.magnitude[d] + (growth + 3.0) * std::fabs(sum[d])) +
+    const double error = spread[d] * stretch +
+                         u * ((growth + 2.0) * work.magnitude[d] + (growth + 3.0) * std::fabs(sum[d])) +
                          env.eta * n * (2.0 + std::fabs(sum[d]));
     const bool within = weights.bounded && work.magnitude[d] * weights.total + error <= env.reach;
     values[d] = Bounded(sum[d], within ? error : kNoBound, false);
   }
   const double logarithm = std::log(weights.total), result = weights.top + logarithm;
-  const double error = std::fmax(std::log1p(weights.carried), -std::log(weights.lower)) +
-                       u * (growth + 4.0 + 5.0 * std::fabs(logarithm) + 3.0 * std::fabs(weights.top) + 3.0 * std::fabs(result)) + env.eta;
+  const double error =
+      std::fmax(std::log1p(weights.carried), -std::log(weights.lower)) +
+      u * (growth + 4.0 + 5.0 * std::fabs(logarithm) + 3.0 * std::fabs(weights.top) + 3.0 * std::fabs(result)) +
+      env.eta;
   const bool within = weights.bounded && std::fabs(result) + error <= env.reach;
   log_sum = Bounded(result, within ? error : kNoBound, false);
 }

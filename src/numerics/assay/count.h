@@ -15,7 +15,16 @@
 namespace assay {
 
 // Functions follow from kFunction on, in the order of Fn.
-enum class Operation : uint8_t { kAdd, kMultiply, kDivide, kCompare, kConvert, kIntegerAdd, kIntegerMultiply, kFunction };
+enum class Operation : uint8_t {
+  kAdd,
+  kMultiply,
+  kDivide,
+  kCompare,
+  kConvert,
+  kIntegerAdd,
+  kIntegerMultiply,
+  kFunction
+};
 inline constexpr int kOperationCount = static_cast<int>(Operation::kFunction) + kFnCount;
 
 struct Counters {
@@ -100,7 +109,8 @@ struct Ops<Counted> {
     return sum;
   }
   static Counted DotRows(const RawRow& a, const RawRow& b) {
-    return Dot(a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
+    return Dot(
+        a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
   }
   template <class Term>
   static Counted Max(int64_t n, Term&& term) {

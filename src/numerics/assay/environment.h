@@ -46,7 +46,7 @@ struct Mutant {
   MutantKind kind = MutantKind::kNone;
   Primitive primitive = Primitive::kAny;  // which sums are narrowed or cut
   Dtype format = Dtype::kBf16;
-  int tensor = -1;                        // which operand; -1 is every one
+  int tensor = -1;  // which operand; -1 is every one
   double amount = 0.0;
 };
 
@@ -56,31 +56,31 @@ struct Counters;
 // Memory that is reused from one primitive to the next.  Owned by whoever runs the reference and not
 // a static variable: a destructor of one would need start-up code, which the oracle is linked without.
 struct Workspace {
-  std::vector<double> left, right;            // decoded rows
+  std::vector<double> left, right;  // decoded rows
   std::vector<double> weights, relative, sum, magnitude, spread;
 };
 
 struct Environment {
   Dtype format = Dtype::kF32;
-  double u = 0x1p-24;           // unit roundoff of the format
-  double eta = 0x1p-150;        // absolute error of a product that falls below the normal range
-  double reach = 0x1p127;       // above this an overflow depends on the order of evaluation
+  double u = 0x1p-24;      // unit roundoff of the format
+  double eta = 0x1p-150;   // absolute error of a product that falls below the normal range
+  double reach = 0x1p127;  // above this an overflow depends on the order of evaluation
   int precision = 24;
   double exact_integer = 0x1p24;  // integers up to here convert without rounding
-  bool random = false;          // mantissas are random: rounding errors do not conspire
-  double outputs = 1.0;         // how many elements the chance of a false alarm is shared by
-  double growth_terms = -1.0;   // cache of Growth
+  bool random = false;            // mantissas are random: rounding errors do not conspire
+  double outputs = 1.0;           // how many elements the chance of a false alarm is shared by
+  double growth_terms = -1.0;     // cache of Growth
   double growth = 0.0;
 
   Order order = Order::kInOrder;
   bool fma = false;
   Elementary elementary = Elementary::kCorrect;
-  double perturb = 0.0;         // times the legal rounding, drawn at random at every operation
+  double perturb = 0.0;  // times the legal rounding, drawn at random at every operation
   uint64_t noise = 0x9E3779B97F4A7C15U;
   Mutant mutant;
-  bool plain_single = false;    // f32, no mutant, no perturbation: the common case of an honest run
+  bool plain_single = false;  // f32, no mutant, no perturbation: the common case of an honest run
 
-  bool ambiguous = false;       // a branch was taken on a comparison within its own error
+  bool ambiguous = false;  // a branch was taken on a comparison within its own error
   uint64_t ambiguous_comparisons = 0;
   Workspace* workspace = nullptr;
   Tape* tape = nullptr;

@@ -18,16 +18,17 @@
 namespace assay {
 
 struct Exact : Number<Exact> {
-  static constexpr int kZeroQuantum = 1 << 20;   // zero is a multiple of everything
+  static constexpr int kZeroQuantum = 1 << 20;  // zero is a multiple of everything
 
   double value = 0.0;
-  double magnitude = 0.0;   // of all terms that went in, so that regrouping them is covered too
+  double magnitude = 0.0;  // of all terms that went in, so that regrouping them is covered too
   int quantum = kZeroQuantum;
   bool exact = true;
-  bool integer = true;      // in integer arithmetic so far
+  bool integer = true;  // in integer arithmetic so far
 
   Exact() = default;
-  Exact(double constant) : Exact(Leaf(constant, std::trunc(constant) == constant && std::fabs(constant) < 0x1p31)) {}  // NOLINT
+  Exact(double constant)
+      : Exact(Leaf(constant, std::trunc(constant) == constant && std::fabs(constant) < 0x1p31)) {}  // NOLINT
 
   static Exact Leaf(double v, bool is_integer) {
     Exact x;
@@ -142,7 +143,8 @@ struct Ops<Exact> {
     return sum;
   }
   static Exact DotRows(const RawRow& a, const RawRow& b) {
-    return Dot(a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
+    return Dot(
+        a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
   }
 
   template <class Term>
@@ -193,7 +195,8 @@ struct Ops<Exact> {
     for (int64_t j = 0; j < store.count(); ++j) {
       const double weight = std::exp(store.logit(j).value - top);
       total += weight;
-      for (int64_t d = 0; d < store.width() && weight > 0.0; ++d) sums[static_cast<size_t>(d)] += weight * store.value(j, d).value;
+      for (int64_t d = 0; d < store.width() && weight > 0.0; ++d)
+        sums[static_cast<size_t>(d)] += weight * store.value(j, d).value;
     }
     values.clear();
     for (const double sum : sums) values.push_back(Exact::Inexact(sum / total));

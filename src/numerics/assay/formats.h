@@ -16,7 +16,20 @@
 namespace assay {
 
 enum class Dtype : uint8_t {
-  kF64, kF32, kTf32, kBf16, kF16, kE4m3, kE5m2, kE2m1, kI64, kI32, kI16, kI8, kI4, kU8,
+  kF64,
+  kF32,
+  kTf32,
+  kBf16,
+  kF16,
+  kE4m3,
+  kE5m2,
+  kE2m1,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kI4,
+  kU8,
 };
 inline constexpr int kDtypeCount = 14;
 
@@ -27,12 +40,12 @@ enum class Rounding : uint8_t { kNearestEven, kTowardZero };
 
 struct FormatTraits {
   std::string_view name;
-  int bits;            // in memory; tf32 lives in 32
+  int bits;  // in memory; tf32 lives in 32
   bool floating;
-  int precision;       // significant bits with the hidden one: u = 2^-precision
-  int min_exponent;    // of the smallest normal number
-  double max;          // largest finite
-  double lowest;       // most negative finite
+  int precision;     // significant bits with the hidden one: u = 2^-precision
+  int min_exponent;  // of the smallest normal number
+  double max;        // largest finite
+  double lowest;     // most negative finite
   bool infinity;
   bool nan;
 };
@@ -141,9 +154,7 @@ inline double RoundTo(Dtype type, double x, Rounding rounding = Rounding::kNeare
   return internal::OverflowValue(format, x, overflow);
 }
 
-inline bool Representable(Dtype type, double x) {
-  return std::isnan(x) ? Traits(type).nan : RoundTo(type, x) == x;
-}
+inline bool Representable(Dtype type, double x) { return std::isnan(x) ? Traits(type).nan : RoundTo(type, x) == x; }
 
 // Value of a bit pattern of the format, in the low bits of `pattern`.
 inline double DecodeBits(Dtype type, uint64_t pattern) {
@@ -236,21 +247,31 @@ T ReadAs(const std::byte* data, int64_t index) {
 // Bit pattern of element `index` of densely packed memory.
 inline uint64_t LoadBits(Dtype type, const std::byte* data, int64_t index) {
   switch (Traits(type).bits) {
-    case 64: return internal::ReadAs<uint64_t>(data, index);
-    case 32: return internal::ReadAs<uint32_t>(data, index);
-    case 16: return internal::ReadAs<uint16_t>(data, index);
-    case 8: return internal::ReadAs<uint8_t>(data, index);
-    default: return (internal::ReadAs<uint8_t>(data, index >> 1) >> (4 * (index & 1))) & 0xFU;
+    case 64:
+      return internal::ReadAs<uint64_t>(data, index);
+    case 32:
+      return internal::ReadAs<uint32_t>(data, index);
+    case 16:
+      return internal::ReadAs<uint16_t>(data, index);
+    case 8:
+      return internal::ReadAs<uint8_t>(data, index);
+    default:
+      return (internal::ReadAs<uint8_t>(data, index >> 1) >> (4 * (index & 1))) & 0xFU;
   }
 }
 
 inline double LoadElement(Dtype type, const std::byte* data, int64_t index) {
   switch (type) {
-    case Dtype::kF32: return internal::ReadAs<float>(data, index);
-    case Dtype::kF64: return internal::ReadAs<double>(data, index);
-    case Dtype::kI8: return internal::ReadAs<int8_t>(data, index);
-    case Dtype::kI32: return internal::ReadAs<int32_t>(data, index);
-    default: return DecodeBits(type, LoadBits(type, data, index));
+    case Dtype::kF32:
+      return internal::ReadAs<float>(data, index);
+    case Dtype::kF64:
+      return internal::ReadAs<double>(data, index);
+    case Dtype::kI8:
+      return internal::ReadAs<int8_t>(data, index);
+    case Dtype::kI32:
+      return internal::ReadAs<int32_t>(data, index);
+    default:
+      return DecodeBits(type, LoadBits(type, data, index));
   }
 }
 
@@ -269,7 +290,8 @@ inline void StoreBits(Dtype type, std::byte* data, int64_t index, uint64_t patte
   }
   const int shift = static_cast<int>(4 * (index & 1));
   const auto old = static_cast<unsigned>(data[index >> 1]);
-  data[index >> 1] = static_cast<std::byte>((old & ~(0xFU << shift)) | ((static_cast<unsigned>(pattern) & 0xFU) << shift));
+  data[index >> 1] =
+      static_cast<std::byte>((old & ~(0xFU << shift)) | ((static_cast<unsigned>(pattern) & 0xFU) << shift));
 }
 
 inline void StoreElement(Dtype type, std::byte* data, int64_t index, double value,

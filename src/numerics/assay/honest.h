@@ -38,9 +38,7 @@ inline double HashOf(double x) {
   return static_cast<double>(static_cast<int64_t>(h << 11)) * 0x1p-63;
 }
 
-inline bool MutatesTensor(int tensor) {
-  return environment.mutant.tensor < 0 || environment.mutant.tensor == tensor;
-}
+inline bool MutatesTensor(int tensor) { return environment.mutant.tensor < 0 || environment.mutant.tensor == tensor; }
 
 inline bool MutatesPrimitive(Primitive primitive) {
   return environment.mutant.primitive == Primitive::kAny || environment.mutant.primitive == primitive;
@@ -49,13 +47,19 @@ inline bool MutatesPrimitive(Primitive primitive) {
 // Whether the mutant leaves term i of n out.
 inline bool Dropped(Primitive primitive, int64_t i, int64_t n) {
   const MutantKind kind = environment.mutant.kind;
-  if (environment.plain_single || kind < MutantKind::kDropLast || kind > MutantKind::kDropTail || !MutatesPrimitive(primitive)) return false;
+  if (environment.plain_single || kind < MutantKind::kDropLast || kind > MutantKind::kDropTail ||
+      !MutatesPrimitive(primitive))
+    return false;
   const int64_t block = std::max<int64_t>(n / 8, 1);
   switch (kind) {
-    case MutantKind::kDropLast: return i == n - 1;
-    case MutantKind::kDropHead: return i == 0;
-    case MutantKind::kDropBlock: return i >= n / 2 && i < n / 2 + block;
-    default: return i >= n - block;
+    case MutantKind::kDropLast:
+      return i == n - 1;
+    case MutantKind::kDropHead:
+      return i == 0;
+    case MutantKind::kDropBlock:
+      return i >= n / 2 && i < n / 2 + block;
+    default:
+      return i >= n - block;
   }
 }
 
@@ -73,7 +77,8 @@ inline double RoundOperation(double v) {
 }
 
 inline double RoundPartialSum(double v, Primitive primitive) {
-  if (!environment.plain_single && environment.mutant.kind == MutantKind::kNarrowAccumulator && MutatesPrimitive(primitive)) {
+  if (!environment.plain_single && environment.mutant.kind == MutantKind::kNarrowAccumulator &&
+      MutatesPrimitive(primitive)) {
     return RoundTo(environment.mutant.format, v);
   }
   return RoundOperation(v);
@@ -97,7 +102,8 @@ inline double HonestFunction(Fn fn, double x) {
     argument *= 1.0 + std::copysign(1.9 * env.u, HashOf(x));
     factor += std::copysign(2.9 * env.u, HashOf(x + 1.0));
   }
-  double fx = env.elementary == Elementary::kExp2 && fn == Fn::kExp ? std::exp2(RoundOperation(x / kLn2)) : Evaluate(fn, argument) * factor;
+  double fx = env.elementary == Elementary::kExp2 && fn == Fn::kExp ? std::exp2(RoundOperation(x / kLn2))
+                                                                    : Evaluate(fn, argument) * factor;
   if (env.mutant.kind == MutantKind::kNarrowElementary) fx = RoundTo(env.mutant.format, fx);
   if (env.mutant.kind == MutantKind::kRoughElementary) fx *= 1.0 + env.mutant.amount * HashOf(x);
   return RoundOperation(fx);
@@ -117,14 +123,17 @@ template <class Step>
 double FoldPairwise(int64_t begin, int64_t end, int64_t n, Primitive primitive, const Step& step) {
   if (end - begin <= 8) return FoldRange(begin, end, n, primitive, step);
   const int64_t middle = begin + (end - begin) / 2;
-  return RoundPartialSum(FoldPairwise(begin, middle, n, primitive, step) + FoldPairwise(middle, end, n, primitive, step), primitive);
+  return RoundPartialSum(
+      FoldPairwise(begin, middle, n, primitive, step) + FoldPairwise(middle, end, n, primitive, step), primitive);
 }
 
 template <class Step>
 double Fold(int64_t n, Primitive primitive, const Step& step) {
   switch (environment.order) {
-    case Order::kInOrder: return FoldRange(0, n, n, primitive, step);
-    case Order::kPairwise: return FoldPairwise(0, n, n, primitive, step);
+    case Order::kInOrder:
+      return FoldRange(0, n, n, primitive, step);
+    case Order::kPairwise:
+      return FoldPairwise(0, n, n, primitive, step);
     case Order::kLanes16: {
       std::array<double, 16> lanes{};
       for (int64_t i = 0; i < n; ++i) {
@@ -152,15 +161,18 @@ double Fold(int64_t n, Primitive primitive, const Step& step) {
 
 struct Honest : Number<Honest> {
   double value = 0.0;
-  bool integer = true;   // computed in integer arithmetic so far
+  bool integer = true;  // computed in integer arithmetic so far
 
   Honest() = default;
-  Honest(double constant) : value(constant), integer(std::trunc(constant) == constant && std::fabs(constant) < 0x1p31) {  // NOLINT
+  Honest(double constant)
+      : value(constant), integer(std::trunc(constant) == constant && std::fabs(constant) < 0x1p31) {  // NOLINT
     if (!integer) value = internal::RoundOperation(constant);
   }
   Honest(double v, bool is_integer) : value(v), integer(is_integer) {}
 
-  double AsNumber() const { return integer && std::fabs(value) > environment.exact_integer ? internal::RoundOperation(value) : value; }
+  double AsNumber() const {
+    return integer && std::fabs(value) > environment.exact_integer ? internal::RoundOperation(value) : value;
+  }
   static Honest Rounded(double v) { return {internal::RoundOperation(v), false}; }
 
   static Honest Add(const Honest& a, const Honest& b) {
@@ -189,7 +201,8 @@ struct Ops<Honest> {
     if (mutant.kind == MutantKind::kShift && internal::MutatesTensor(row.tensor)) i = (i + 1) % row.count;
     const double v = row.Load(i);
     if (!IsFloating(row.dtype)) return {v, true};
-    if (mutant.kind == MutantKind::kNarrowOperand && internal::MutatesTensor(row.tensor)) return {RoundTo(mutant.format, v), false};
+    if (mutant.kind == MutantKind::kNarrowOperand && internal::MutatesTensor(row.tensor))
+      return {RoundTo(mutant.format, v), false};
     if (mutant.kind == MutantKind::kNarrowOperandPair && internal::MutatesTensor(row.tensor)) {
       const double head = RoundTo(mutant.format, v);
       return {head + RoundTo(mutant.format, v - head), false};
@@ -222,12 +235,14 @@ struct Ops<Honest> {
     const double sum = internal::Fold(n, Primitive::kDot, [&](double partial, int64_t i) {
       const Honest x = a(i), y = b(i);
       integer = integer && x.integer && y.integer;
-      return integer ? partial + x.value * y.value : internal::MultiplyAdd(x.AsNumber(), y.AsNumber(), partial, Primitive::kDot);
+      return integer ? partial + x.value * y.value
+                     : internal::MultiplyAdd(x.AsNumber(), y.AsNumber(), partial, Primitive::kDot);
     });
     return {sum, integer};
   }
   static Honest DotRows(const RawRow& a, const RawRow& b) {
-    return Dot(a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
+    return Dot(
+        a.count, [&](int64_t i) { return Element(a, i); }, [&](int64_t i) { return Element(b, i); });
   }
 
   template <class Term>
@@ -263,7 +278,9 @@ struct Ops<Honest> {
     using internal::RoundOperation;
     const double count = static_cast<double>(n);
     const auto number = [&](int64_t i) { return term(i).AsNumber(); };
-    const auto add = [&](double partial, int64_t i) { return internal::RoundPartialSum(partial + number(i), Primitive::kMoments); };
+    const auto add = [&](double partial, int64_t i) {
+      return internal::RoundPartialSum(partial + number(i), Primitive::kMoments);
+    };
     if (environment.mutant.kind == MutantKind::kNone && environment.order == Order::kBlocks64) {
       return Welford(n, number, mean, variance);
     }
@@ -326,10 +343,13 @@ inline HonestSums SoftmaxInPasses(const SoftmaxStore<Honest>& store) {
   }
   for (int64_t j = 0; j < n; ++j) weights[static_cast<size_t>(j)] = HonestWeight(store.logit(j).AsNumber(), result.top);
   const auto weight = [&](int64_t j) { return weights[static_cast<size_t>(j)]; };
-  result.total = Fold(n, Primitive::kSoftmax, [&](double partial, int64_t j) { return RoundPartialSum(partial + weight(j), Primitive::kSoftmax); });
+  result.total = Fold(n, Primitive::kSoftmax, [&](double partial, int64_t j) {
+    return RoundPartialSum(partial + weight(j), Primitive::kSoftmax);
+  });
   for (int64_t d = 0; d < width; ++d) {
     result.sums.push_back(Fold(n, Primitive::kSoftmax, [&](double partial, int64_t j) {
-      return weight(j) == 0.0 ? partial : MultiplyAdd(weight(j), store.value(j, d).AsNumber(), partial, Primitive::kSoftmax);
+      return weight(j) == 0.0 ? partial
+                              : MultiplyAdd(weight(j), store.value(j, d).AsNumber(), partial, Primitive::kSoftmax);
     }));
   }
   return result;
@@ -368,7 +388,8 @@ inline HonestSums SoftmaxOnline(const SoftmaxStore<Honest>& store) {
 
 }  // namespace internal
 
-inline void Ops<Honest>::SoftmaxFinish(const SoftmaxStore<Honest>& store, std::vector<Honest>& values, Honest& log_sum) {
+inline void Ops<Honest>::SoftmaxFinish(const SoftmaxStore<Honest>& store, std::vector<Honest>& values,
+                                       Honest& log_sum) {
   const internal::HonestSums sums =
       environment.order == Order::kBlocks64 ? internal::SoftmaxOnline(store) : internal::SoftmaxInPasses(store);
   const Honest total(sums.total, false);

@@ -50,15 +50,16 @@ ASSAY_COLD inline uint64_t Extent(const TensorView& tensor) {
     if (tensor.shape[d] < 0 || tensor.stride[d] < 0) Refuse("a negative size or stride");
     if (tensor.shape[d] == 0) return 0;
     int64_t step = 0;
-    if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.stride[d], &step) || __builtin_add_overflow(last, step, &last) ||
-        last > (int64_t{1} << 48)) {
+    if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.stride[d], &step) ||
+        __builtin_add_overflow(last, step, &last) || last > (int64_t{1} << 48)) {
       Refuse("a tensor is too large");
     }
   }
   return static_cast<uint64_t>(StorageBytes(tensor.dtype, last + 1));
 }
 
-ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byte* base, const wire::Tensor& wire, const std::byte* inputs) {
+ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byte* base, const wire::Tensor& wire,
+                                    const std::byte* inputs) {
   TensorView view;
   view.name = NameAt(request, base, wire.name);
   if (wire.dtype >= kDtypeCount || wire.role > 3 || wire.rank > wire::kMaxRank) Refuse("a tensor of unknown kind");
@@ -79,26 +80,32 @@ ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byt
 
 ASSAY_COLD inline Context ContextOf(const wire::Request& request, const std::byte* base, const std::byte* inputs) {
   Context context;
-  if (request.axis_count > wire::kMaxNames || request.scalar_count > wire::kMaxNames || request.tensor_count > wire::kMaxNames) {
+  if (request.axis_count > wire::kMaxNames || request.scalar_count > wire::kMaxNames ||
+      request.tensor_count > wire::kMaxNames) {
     Refuse("too many names");
   }
   Table<char>(request, base, request.strings, request.strings_bytes);
   const auto* axes = Table<wire::Axis>(request, base, request.axes, request.axis_count);
   const auto* scalars = Table<wire::Scalar>(request, base, request.scalars, request.scalar_count);
   const auto* tensors = Table<wire::Tensor>(request, base, request.tensors, request.tensor_count);
-  for (uint32_t i = 0; i < request.axis_count; ++i) context.axes.push_back({NameAt(request, base, axes[i].name), axes[i].value});
+  for (uint32_t i = 0; i < request.axis_count; ++i)
+    context.axes.push_back({NameAt(request, base, axes[i].name), axes[i].value});
   for (uint32_t i = 0; i < request.scalar_count; ++i) {
     if (scalars[i].dtype >= kDtypeCount) Refuse("a scalar of unknown type");
-    context.scalars.push_back({NameAt(request, base, scalars[i].name), static_cast<Dtype>(scalars[i].dtype), scalars[i].value, scalars[i].integer});
+    context.scalars.push_back({NameAt(request, base, scalars[i].name), static_cast<Dtype>(scalars[i].dtype),
+                               scalars[i].value, scalars[i].integer});
   }
-  for (uint32_t i = 0; i < request.tensor_count; ++i) context.tensors.push_back(ViewOf(request, base, tensors[i], inputs));
+  for (uint32_t i = 0; i < request.tensor_count; ++i)
+    context.tensors.push_back(ViewOf(request, base, tensors[i], inputs));
   return context;
 }
 
 ASSAY_COLD inline void Configure(const wire::Request& request) {
-  if (request.format >= kDtypeCount || !IsFloating(static_cast<Dtype>(request.format))) Refuse("the arithmetic's format is no floating-point type");
-  if (request.order > 3 || request.elementary > 2 || request.mutant >= kMutantKindCount || request.mutant_format >= kDtypeCount ||
-      request.mutant_primitive >= kPrimitiveCount || request.mutant_tensor < -1) {
+  if (request.format >= kDtypeCount || !IsFloating(static_cast<Dtype>(request.format)))
+    Refuse("the arithmetic's format is no floating-point type");
+  if (request.order > 3 || request.elementary > 2 || request.mutant >= kMutantKindCount ||
+      request.mutant_format >= kDtypeCount || request.mutant_primitive >= kPrimitiveCount ||
+      request.mutant_tensor < -1) {
     Refuse("an unknown order, function quality or mutant");
   }
   Environment& env = environment;
@@ -217,13 +224,15 @@ ASSAY_COLD inline void Say(wire::Response& head, wire::Status status, std::strin
 
 // `Body` calls the reference with one arithmetic: body.template Run<Real>(context, slice).
 template <class Real, class Body>
-void RunSlices(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+void RunSlices(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer,
+               const Body& body) {
   context.sink = &writer;
   for (uint64_t s = 0; s < request.slice_count; ++s) {
     environment.ambiguous = false;
     if (environment.tape != nullptr) environment.tape->Clear();
     const uint64_t first = writer.head().record_count;
-    body.template Run<Real>(Args<Real>(context), Slice(slices + s * request.slice_rank, static_cast<int>(request.slice_rank)));
+    body.template Run<Real>(Args<Real>(context),
+                            Slice(slices + s * request.slice_rank, static_cast<int>(request.slice_rank)));
     writer.EndSlice(first);
   }
 }
@@ -252,7 +261,8 @@ ASSAY_COLD inline std::vector<wire::Term> TermsOf(const Tape& tape, const Contex
 }
 
 template <class Body>
-ASSAY_COLD std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD std::vector<wire::Term> RunTaped(const wire::Request& request, const int64_t* slices, Context& context,
+                                            Writer& writer, const Body& body) {
   Tape tape;
   tape.stride = request.sample_stride == 0 ? 1 : request.sample_stride;
   tape.phase = request.sample_phase % tape.stride;
@@ -268,7 +278,8 @@ ASSAY_COLD std::vector<wire::Term> RunTaped(const wire::Request& request, const 
 }
 
 template <class Body>
-ASSAY_COLD void RunCounted(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD void RunCounted(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer,
+                           const Body& body) {
   Counters counters;
   counters.sink = &writer;
   environment.counters = &counters;
@@ -279,18 +290,34 @@ ASSAY_COLD void RunCounted(const wire::Request& request, const int64_t* slices, 
 }
 
 template <class Body>
-ASSAY_COLD void Dispatch(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer, const Body& body) {
+ASSAY_COLD void Dispatch(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer,
+                         const Body& body) {
   std::vector<wire::Term> terms;
   switch (static_cast<wire::Arithmetic>(request.arithmetic)) {
-    case wire::Arithmetic::kDouble: RunSlices<double>(request, slices, context, writer, body); break;
-    case wire::Arithmetic::kWide: RunSlices<long double>(request, slices, context, writer, body); break;
-    case wire::Arithmetic::kBounded: RunSlices<Bounded>(request, slices, context, writer, body); break;
-    case wire::Arithmetic::kExact: RunSlices<Exact>(request, slices, context, writer, body); break;
-    case wire::Arithmetic::kHonest: RunSlices<Honest>(request, slices, context, writer, body); break;
+    case wire::Arithmetic::kDouble:
+      RunSlices<double>(request, slices, context, writer, body);
+      break;
+    case wire::Arithmetic::kWide:
+      RunSlices<long double>(request, slices, context, writer, body);
+      break;
+    case wire::Arithmetic::kBounded:
+      RunSlices<Bounded>(request, slices, context, writer, body);
+      break;
+    case wire::Arithmetic::kExact:
+      RunSlices<Exact>(request, slices, context, writer, body);
+      break;
+    case wire::Arithmetic::kHonest:
+      RunSlices<Honest>(request, slices, context, writer, body);
+      break;
     case wire::Arithmetic::kTaped:
-    case wire::Arithmetic::kExplain: terms = RunTaped(request, slices, context, writer, body); break;
-    case wire::Arithmetic::kCount: RunCounted(request, slices, context, writer, body); break;
-    default: Refuse("an unknown arithmetic");
+    case wire::Arithmetic::kExplain:
+      terms = RunTaped(request, slices, context, writer, body);
+      break;
+    case wire::Arithmetic::kCount:
+      RunCounted(request, slices, context, writer, body);
+      break;
+    default:
+      Refuse("an unknown arithmetic");
   }
   writer.Close(context, terms);
 }
@@ -306,12 +333,14 @@ ASSAY_COLD void Serve(const void* request_bytes, void* response_bytes, const voi
   environment.workspace = &workspace;
   try {
     Writer writer(request, static_cast<std::byte*>(response_bytes));
-    if (request.version != wire::kVersion || request.request_bytes < sizeof request) Refuse("another version of the protocol");
+    if (request.version != wire::kVersion || request.request_bytes < sizeof request)
+      Refuse("another version of the protocol");
     if (request.slice_rank > wire::kMaxRank) Refuse("too many slice axes");
     Configure(request);
     Context context = ContextOf(request, base, static_cast<const std::byte*>(inputs));
     const uint64_t numbers = request.slice_count * request.slice_rank;
-    if (request.slice_count > request.request_bytes && request.slice_rank > 0) Refuse("more slices than the request holds");
+    if (request.slice_count > request.request_bytes && request.slice_rank > 0)
+      Refuse("more slices than the request holds");
     Dispatch(request, Table<int64_t>(request, base, request.slices, numbers), context, writer, body);
   } catch (const ReferenceFailure& failure) {
     Say(*head, wire::Status::kReference, failure.message);
@@ -330,17 +359,17 @@ ASSAY_COLD void Serve(const void* request_bytes, void* response_bytes, const voi
 }  // namespace assay::oracle
 
 // One symbol, whatever the flags say about visibility.
-#define ASSAY_ORACLE(reference)                                                                          \
-  namespace assay::oracle {                                                                              \
-  struct AuthorsReference {                                                                              \
-    template <class Real>                                                                                \
-    void Run(const ::assay::Args<Real>& args, const ::assay::Slice& slice) const {                       \
-      ::reference<Real>(args, slice);                                                                    \
-    }                                                                                                    \
-  };                                                                                                     \
-  }                                                                                                      \
+#define ASSAY_ORACLE(reference)                                                                            \
+  namespace assay::oracle {                                                                                \
+  struct AuthorsReference {                                                                                \
+    template <class Real>                                                                                  \
+    void Run(const ::assay::Args<Real>& args, const ::assay::Slice& slice) const {                         \
+      ::reference<Real>(args, slice);                                                                      \
+    }                                                                                                      \
+  };                                                                                                       \
+  }                                                                                                        \
   extern "C" __attribute__((visibility("default"))) void assay_oracle(const void* request, void* response, \
-                                                                      const void* inputs) {              \
-    ::assay::oracle::Serve(request, response, inputs, ::assay::oracle::AuthorsReference{});             \
-  }                                                                                                      \
+                                                                      const void* inputs) {                \
+    ::assay::oracle::Serve(request, response, inputs, ::assay::oracle::AuthorsReference{});                \
+  }                                                                                                        \
   static_assert(true)

@@ -97,9 +97,8 @@ struct Ops<Real> {
       if (weight == 0 || width == 0) continue;
       if constexpr (std::is_same_v<Real, double>) {
         if (store.raw()) {
-          simd::WithElements(store.row(j), [&](const auto* row) {
-            simd::AddScaled(weight, row, width, values.data(), nullptr);
-          });
+          simd::WithElements(store.row(j),
+                             [&](const auto* row) { simd::AddScaled(weight, row, width, values.data(), nullptr); });
           continue;
         }
       }

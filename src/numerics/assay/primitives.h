@@ -24,7 +24,7 @@ namespace internal {
 
 template <class S>
 concept Sequence = requires(const S& s, int64_t i) {
-  { s.size() };
+  {s.size()};
   requires IsReal<std::remove_cvref_t<decltype(s[static_cast<size_t>(i)])>>;
 };
 
@@ -42,7 +42,8 @@ int64_t SizeOf(const S& s) {
 // Indexing as Row and std::vector both like it.
 template <class S>
 auto Term(const S& s) {
-  using Index = std::conditional_t<std::is_class_v<S> && requires { s.raw(); }, int64_t, size_t>;
+  using Index = std::conditional_t < std::is_class_v<S>&& requires { s.raw(); }
+  , int64_t, size_t > ;
   return [&s](int64_t i) { return s[static_cast<Index>(i)]; };
 }
 
@@ -70,7 +71,7 @@ int64_t SameSize(const A& a, const B& b) {
 }  // namespace internal
 
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
+requires std::invocable<const Term&, int64_t>
 auto Sum(int64_t n, const Term& term) {
   return Ops<internal::TermOf<Term>>::Sum(internal::CheckedCount(n, "Sum", true), term);
 }
@@ -80,7 +81,7 @@ auto Sum(const S& s) {
 }
 
 template <class A, class B>
-  requires std::invocable<const A&, int64_t> && std::invocable<const B&, int64_t>
+requires std::invocable<const A&, int64_t> && std::invocable<const B&, int64_t>
 auto Dot(int64_t n, const A& a, const B& b) {
   return Ops<internal::TermOf<A>>::Dot(internal::CheckedCount(n, "Dot", true), a, b);
 }
@@ -95,7 +96,7 @@ auto Dot(const A& a, const B& b) {
 }
 
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
+requires std::invocable<const Term&, int64_t>
 auto Max(int64_t n, const Term& term) {
   return Ops<internal::TermOf<Term>>::Max(internal::CheckedCount(n, "Max", false), term);
 }
@@ -106,8 +107,7 @@ auto Max(const S& s) {
 
 // Of equal elements the first.
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
-Choice ArgMax(int64_t n, const Term& term) {
+requires std::invocable<const Term&, int64_t> Choice ArgMax(int64_t n, const Term& term) {
   return Ops<internal::TermOf<Term>>::ArgMax(internal::CheckedCount(n, "ArgMax", false), term);
 }
 template <internal::Sequence S>
@@ -116,7 +116,7 @@ Choice ArgMax(const S& s) {
 }
 
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
+requires std::invocable<const Term&, int64_t>
 auto Mean(int64_t n, const Term& term) {
   using Real = internal::TermOf<Term>;
   return Real(Ops<Real>::Sum(internal::CheckedCount(n, "Mean", false), term) / Real(static_cast<double>(n)));
@@ -133,7 +133,7 @@ struct Moments {
   Real variance{};
 };
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
+requires std::invocable<const Term&, int64_t>
 auto CentredMoments(int64_t n, const Term& term) {
   using Real = internal::TermOf<Term>;
   Moments<Real> moments;
@@ -181,7 +181,7 @@ class SoftmaxMean {
 };
 
 template <class Term>
-  requires std::invocable<const Term&, int64_t>
+requires std::invocable<const Term&, int64_t>
 auto LogSumExp(int64_t n, const Term& term) {
   using Real = internal::TermOf<Term>;
   SoftmaxMean<Real> mean(0, n);
@@ -199,9 +199,9 @@ Real Apply(Fn fn, const Real& x) {
   return Ops<Real>::Apply(fn, x);
 }
 
-#define ASSAY_FUNCTION(name, kind) \
-  template <IsReal Real>           \
-  Real name(const Real& x) {       \
+#define ASSAY_FUNCTION(name, kind)        \
+  template <IsReal Real>                  \
+  Real name(const Real& x) {              \
     return Ops<Real>::Apply(Fn::kind, x); \
   }
 ASSAY_FUNCTION(exp, kExp)
@@ -266,7 +266,8 @@ Real Select(const Condition& condition, const Real& a, const std::type_identity_
 // Entry `index` of a table.
 template <internal::Sequence S>
 auto Lookup(const S& table, int64_t index) {
-  if (index < 0 || index >= internal::SizeOf(table)) internal::FailElement("Lookup: entry ", index, internal::SizeOf(table));
+  if (index < 0 || index >= internal::SizeOf(table))
+    internal::FailElement("Lookup: entry ", index, internal::SizeOf(table));
   return internal::Term(table)(index);
 }
 

@@ -58,13 +58,11 @@ ASSAY_INLINE void AddTo(double* p, const Lanes& x) {
   std::memcpy(p, &sum, sizeof sum);
 }
 ASSAY_INLINE void MakePositive(Lanes& x) { x = __builtin_bit_cast(Lanes, __builtin_bit_cast(Bits, x) & INT64_MAX); }
-ASSAY_INLINE double Total(const Lanes& x) {
-  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
-}
+ASSAY_INLINE double Total(const Lanes& x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
 
 struct DotResult {
   double sum = 0.0;
-  double magnitude = 0.0;   // of the terms
+  double magnitude = 0.0;  // of the terms
 };
 
 // The magnitudes cost a fifth more; there is one loop, not two, so that oracles compile fast.

@@ -53,7 +53,8 @@ class SoftmaxStore {
     if (given != width_) FailWidth(given);
   }
   [[noreturn]] ASSAY_COLD void FailWidth(int64_t given) const {
-    FailReference("SoftmaxMean was made for rows of " + std::to_string(width_) + " elements and is given one of " + std::to_string(given));
+    FailReference("SoftmaxMean was made for rows of " + std::to_string(width_) + " elements and is given one of " +
+                  std::to_string(given));
   }
 
   int64_t width_;

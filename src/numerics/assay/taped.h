@@ -16,20 +16,33 @@
 namespace assay {
 
 enum class TapeOp : uint8_t {
-  kConstant, kAdd, kMultiply, kDivide, kSum, kDot, kMax, kMean, kVariance, kSoftmaxMean, kLogSumExp, kCast, kSelect, kFunction,
+  kConstant,
+  kAdd,
+  kMultiply,
+  kDivide,
+  kSum,
+  kDot,
+  kMax,
+  kMean,
+  kVariance,
+  kSoftmaxMean,
+  kLogSumExp,
+  kCast,
+  kSelect,
+  kFunction,
 };
 inline constexpr int kTapeOpCount = static_cast<int>(TapeOp::kFunction);
 inline constexpr const char* kTapeOpNames[kTapeOpCount] = {
-    "constant", "add", "multiply", "divide", "Sum", "Dot", "Max", "mean of moments", "variance of moments", "SoftmaxMean", "LogSumExp",
-    "Cast", "Select",
+    "constant",    "add",       "multiply", "divide", "Sum", "Dot", "Max", "mean of moments", "variance of moments",
+    "SoftmaxMean", "LogSumExp", "Cast",     "Select",
 };
 
 struct TapeNode {
   double value;
-  double rounding;        // this operation's own
+  double rounding;  // this operation's own
   uint32_t first_edge;
-  uint8_t label;          // TapeOp, from kFunction on plus Fn
-  int8_t left, right;     // tensors that a Dot reads, -1 for none
+  uint8_t label;       // TapeOp, from kFunction on plus Fn
+  int8_t left, right;  // tensors that a Dot reads, -1 for none
 };
 
 struct TapeEdge {
@@ -39,7 +52,7 @@ struct TapeEdge {
 
 // A group of like operations and what they add to one output's bound.
 struct TapeTerm {
-  TapeNode node{};        // the one that contributes most
+  TapeNode node{};  // the one that contributes most
   double sensitivity = 0.0;
   double largest = 0.0;
   double contribution = 0.0;
@@ -85,7 +98,8 @@ struct Tape {
       if (adjoint == 0.0) continue;
       total += std::fabs(adjoint) * nodes[i].rounding;
       const size_t end = i + 1 < nodes.size() ? nodes[i + 1].first_edge : edges.size();
-      for (size_t e = nodes[i].first_edge; e < end; ++e) adjoints[static_cast<size_t>(edges[e].parent)] += adjoint * edges[e].derivative;
+      for (size_t e = nodes[i].first_edge; e < end; ++e)
+        adjoints[static_cast<size_t>(edges[e].parent)] += adjoint * edges[e].derivative;
     }
     return total;
   }
@@ -110,17 +124,19 @@ struct Tape {
       term->contribution += contribution;
       ++term->count;
     }
-    std::sort(terms.begin(), terms.end(), [](const TapeTerm& a, const TapeTerm& b) { return a.contribution > b.contribution; });
+    std::sort(terms.begin(), terms.end(),
+              [](const TapeTerm& a, const TapeTerm& b) { return a.contribution > b.contribution; });
   }
 };
 
 struct Taped : Number<Taped> {
-  Bounded forward;          // value, and the error that large arguments make second order of
-  int32_t node = -1;        // -1: an input or exact constant
+  Bounded forward;    // value, and the error that large arguments make second order of
+  int32_t node = -1;  // -1: an input or exact constant
 
   Taped() = default;
   Taped(double constant) : forward(constant) {  // NOLINT
-    if (forward.error > 0.0) node = environment.tape->Push(Label(TapeOp::kConstant), environment.tape->FirstEdge(), constant, forward.error);
+    if (forward.error > 0.0)
+      node = environment.tape->Push(Label(TapeOp::kConstant), environment.tape->FirstEdge(), constant, forward.error);
   }
   Taped(const Bounded& value, int32_t at) : forward(value), node(at) {}
 
@@ -128,7 +144,8 @@ struct Taped : Number<Taped> {
 
   // The operation's own rounding is what its forward error has beyond the tangent's share of its
   // operands' errors; so each rule stands once, in Bounded, and second-order terms come along.
-  static Taped Record(TapeOp op, const Bounded& result, const Taped& a, double da, const Taped& b, double db, int function = 0) {
+  static Taped Record(TapeOp op, const Bounded& result, const Taped& a, double da, const Taped& b, double db,
+                      int function = 0) {
     if (result.integer) return {result, -1};
     Tape& tape = *environment.tape;
     const uint32_t first = tape.FirstEdge();
@@ -141,7 +158,9 @@ struct Taped : Number<Taped> {
     return {result, tape.Push(static_cast<uint8_t>(Label(op) + function), first, result.value, result.error - carried)};
   }
 
-  static Taped Add(const Taped& a, const Taped& b) { return Record(TapeOp::kAdd, Bounded::Add(a.forward, b.forward), a, 1.0, b, 1.0); }
+  static Taped Add(const Taped& a, const Taped& b) {
+    return Record(TapeOp::kAdd, Bounded::Add(a.forward, b.forward), a, 1.0, b, 1.0);
+  }
   static Taped Subtract(const Taped& a, const Taped& b) {
     return Record(TapeOp::kAdd, Bounded::Subtract(a.forward, b.forward), a, 1.0, b, -1.0);
   }
@@ -167,7 +186,8 @@ struct Ops<Taped> {
   static Taped Apply(Fn fn, const Taped& x) {
     const Bounded fx = Ops<Bounded>::Apply(fn, x.forward);
     const double slope = x.node >= 0 ? Derivative(fn, x.forward.value, fx.value) : 0.0;
-    return Taped::Record(TapeOp::kFunction, fx, x, std::isfinite(slope) ? slope : 0.0, Taped(), 0.0, static_cast<int>(fn));
+    return Taped::Record(TapeOp::kFunction, fx, x, std::isfinite(slope) ? slope : 0.0, Taped(), 0.0,
+                         static_cast<int>(fn));
   }
   static Taped Abs(const Taped& x) { return x.forward.value < 0.0 ? Taped::Negate(x) : x; }
   static Taped Smaller(const Taped& a, const Taped& b) {
@@ -180,7 +200,9 @@ struct Ops<Taped> {
     return result.error == chosen.forward.error ? chosen : Taped::Record(op, result, chosen, 1.0, Taped(), 0.0);
   }
   // What a rounding makes of an error is no tangent: all of it is the cast's own.
-  static Taped Cast(Dtype format, const Taped& x) { return Taped::Record(TapeOp::kCast, Ops<Bounded>::Cast(format, x.forward), x, 0.0, Taped(), 0.0); }
+  static Taped Cast(Dtype format, const Taped& x) {
+    return Taped::Record(TapeOp::kCast, Ops<Bounded>::Cast(format, x.forward), x, 0.0, Taped(), 0.0);
+  }
   static Taped ToInteger(double (*round)(double), const Taped& x) {
     return Taped::Record(TapeOp::kCast, Ops<Bounded>::ToInteger(round, x.forward), x, 0.0, Taped(), 0.0);
   }
@@ -214,20 +236,24 @@ struct Ops<Taped> {
       left.push_back(a(i));
       right.push_back(b(i));
     }
-    const auto forward = [](const std::vector<Taped>& list) { return [&list](int64_t i) { return list[static_cast<size_t>(i)].forward; }; };
+    const auto forward = [](const std::vector<Taped>& list) {
+      return [&list](int64_t i) { return list[static_cast<size_t>(i)].forward; };
+    };
     const Bounded result = Ops<Bounded>::Dot(n, forward(left), forward(right));
     if (result.integer) return {result, -1};
     Tape& tape = *environment.tape;
     const uint32_t first = tape.FirstEdge();
     double carried = 0.0;
-    for (size_t i = 0; i < left.size(); ++i) carried += Share(left[i], right[i].forward.value) + Share(right[i], left[i].forward.value);
+    for (size_t i = 0; i < left.size(); ++i)
+      carried += Share(left[i], right[i].forward.value) + Share(right[i], left[i].forward.value);
     return {result, tape.Push(Taped::Label(TapeOp::kDot), first, result.value, result.error - carried)};
   }
   static Taped DotRows(const RawRow& a, const RawRow& b) {
     const Bounded result = Ops<Bounded>::DotRows(a, b);
     if (result.integer) return {result, -1};
     Tape& tape = *environment.tape;
-    return {result, tape.Push(Taped::Label(TapeOp::kDot), tape.FirstEdge(), result.value, result.error, a.tensor, b.tensor)};
+    return {result,
+            tape.Push(Taped::Label(TapeOp::kDot), tape.FirstEdge(), result.value, result.error, a.tensor, b.tensor)};
   }
 
   template <class Term>
@@ -246,7 +272,8 @@ struct Ops<Taped> {
     std::vector<Taped> terms;
     for (int64_t i = 0; i < n; ++i) terms.push_back(term(i));
     Bounded mu, square;
-    Ops<Bounded>::Centred(n, [&](int64_t i) { return terms[static_cast<size_t>(i)].forward; }, mu, square);
+    Ops<Bounded>::Centred(
+        n, [&](int64_t i) { return terms[static_cast<size_t>(i)].forward; }, mu, square);
     Tape& tape = *environment.tape;
     const double count = static_cast<double>(n);
     uint32_t first = tape.FirstEdge();
@@ -304,7 +331,8 @@ inline void Ops<Taped>::SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vec
       const Taped v = store.value(j, d);
       carried += Share(store.logit(j), p * (v.forward.value - result.value)) + Share(v, p);
     }
-    values.push_back({result, tape.Push(Taped::Label(TapeOp::kSoftmaxMean), first, result.value, result.error - carried)});
+    values.push_back(
+        {result, tape.Push(Taped::Label(TapeOp::kSoftmaxMean), first, result.value, result.error - carried)});
   }
   const uint32_t first = tape.FirstEdge();
   double carried = 0.0;

@@ -34,11 +34,11 @@ struct TensorView {
   std::string_view name;
   Dtype dtype = Dtype::kF32;
   OracleRole role = OracleRole::kIn;
-  bool present = false;               // optional tensors may be absent
+  bool present = false;  // optional tensors may be absent
   int rank = 0;
   int64_t shape[kMaxRank] = {};
-  int64_t stride[kMaxRank] = {};      // in elements
-  const std::byte* data = nullptr;    // null where the reference may only write
+  int64_t stride[kMaxRank] = {};    // in elements
+  const std::byte* data = nullptr;  // null where the reference may only write
 };
 
 struct NamedAxis {
@@ -59,9 +59,9 @@ struct Answer {
   double bound = 0.0;
   uint32_t flags = 0;
 };
-inline constexpr uint32_t kAnswerExact = 1;      // every order of evaluation gives these very bits
-inline constexpr uint32_t kAnswerExcluded = 2;   // no information: overflow within reach, bound without end
-inline constexpr uint32_t kAnswerAmbiguous = 4;  // a branch was taken that rounding could have decided otherwise
+inline constexpr uint32_t kAnswerExact = 1;           // every order of evaluation gives these very bits
+inline constexpr uint32_t kAnswerExcluded = 2;        // no information: overflow within reach, bound without end
+inline constexpr uint32_t kAnswerAmbiguous = 4;       // a branch was taken that rounding could have decided otherwise
 inline constexpr uint32_t kAnswerSkipped = 1U << 31;  // not sampled: never leaves the oracle
 
 struct NamedAnswer {
@@ -92,7 +92,7 @@ struct Context {
 
 // One line of a tensor along one dimension.
 struct RawRow {
-  const std::byte* data = nullptr;   // of the tensor, since four-bit elements have no address
+  const std::byte* data = nullptr;  // of the tensor, since four-bit elements have no address
   int64_t offset = 0;
   int64_t stride = 1;
   int64_t count = 0;
@@ -134,8 +134,8 @@ ASSAY_COLD inline std::string Quoted(std::string_view name) {
 }
 
 [[noreturn]] ASSAY_COLD inline void WrongRank(const TensorView& tensor, size_t given) {
-  FailReference("tensor " + Quoted(tensor.name) + " has " + std::to_string(tensor.rank) + " dimensions, the reference gives " +
-                std::to_string(given) + " indices");
+  FailReference("tensor " + Quoted(tensor.name) + " has " + std::to_string(tensor.rank) +
+                " dimensions, the reference gives " + std::to_string(given) + " indices");
 }
 
 [[noreturn]] ASSAY_COLD inline void FailTensor(std::string_view name, const char* what) {
@@ -173,7 +173,8 @@ inline const TensorView& Readable(const Context& context, int index) {
 }
 
 // The row of which `index` fixes all dimensions but one: the one that runs, else the last.
-[[gnu::noinline]] inline RawRow FindRow(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+[[gnu::noinline]] inline RawRow FindRow(const Context& context, std::string_view name, const int64_t* index,
+                                        size_t given) {
   const int id = FindTensor(context, name);
   const TensorView& tensor = Readable(context, id);
   RawRow row;
@@ -200,7 +201,8 @@ inline const TensorView& Readable(const Context& context, int index) {
 }
 
 // One element as a row of one.
-[[gnu::noinline]] inline RawRow FindElement(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+[[gnu::noinline]] inline RawRow FindElement(const Context& context, std::string_view name, const int64_t* index,
+                                            size_t given) {
   RawRow element;
   element.tensor = FindTensor(context, name);
   const TensorView& tensor = Readable(context, element.tensor);
@@ -215,7 +217,8 @@ struct Target {
   int tensor;
   int64_t element;
 };
-[[gnu::noinline]] inline Target FindOutput(const Context& context, std::string_view name, const int64_t* index, size_t given) {
+[[gnu::noinline]] inline Target FindOutput(const Context& context, std::string_view name, const int64_t* index,
+                                           size_t given) {
   const int id = FindTensor(context, name);
   const TensorView& tensor = Present(context, id);
   if (tensor.role == OracleRole::kIn) FailTensor(name, " is no output; the reference may not write it");
@@ -223,7 +226,8 @@ struct Target {
 }
 
 [[noreturn]] ASSAY_COLD inline void FailRow(const RawRow& row, int64_t i) {
-  FailReference("row of tensor number " + std::to_string(row.tensor) + ": element " + std::to_string(i) + " of " + std::to_string(row.count));
+  FailReference("row of tensor number " + std::to_string(row.tensor) + ": element " + std::to_string(i) + " of " +
+                std::to_string(row.count));
 }
 
 [[gnu::noinline]] inline int64_t FindAxis(const Context& context, std::string_view name) {

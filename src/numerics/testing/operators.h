@@ -87,9 +87,9 @@ struct LogSumExpReference {
 // The value regimes of the design, as far as one row is concerned.
 enum class Data { kNormal, kConstant, kLarge, kOffset100, kOffset1e4, kOutliers, kAscending, kLadder, kTiny };
 inline constexpr std::pair<Data, const char*> kAllData[] = {
-    {Data::kNormal, "normal"},       {Data::kConstant, "constant"},   {Data::kLarge, "large"},   {Data::kOffset100, "offset 100"},
-    {Data::kOffset1e4, "offset 1e4"}, {Data::kOutliers, "outliers"}, {Data::kAscending, "ascending"}, {Data::kLadder, "ladder"},
-    {Data::kTiny, "near underflow"},
+    {Data::kNormal, "normal"},        {Data::kConstant, "constant"},    {Data::kLarge, "large"},
+    {Data::kOffset100, "offset 100"}, {Data::kOffset1e4, "offset 1e4"}, {Data::kOutliers, "outliers"},
+    {Data::kAscending, "ascending"},  {Data::kLadder, "ladder"},        {Data::kTiny, "near underflow"},
 };
 
 // `row` is the length of one row; what depends on the row (a ladder's magnitude) is drawn for each.
@@ -102,15 +102,33 @@ inline std::vector<double> Draw(Data data, size_t count, size_t row, uint64_t se
     const double n = normal(random);
     if (i % row == 0) magnitude = std::pow(10.0, 8.0 * static_cast<double>(random() % 1000) / 1000.0 - 4.0);
     switch (data) {
-      case Data::kNormal: values[i] = n; break;
-      case Data::kConstant: values[i] = 0.1; break;
-      case Data::kLarge: values[i] = 4.0 * n; break;
-      case Data::kOffset100: values[i] = n + 100.0; break;
-      case Data::kOffset1e4: values[i] = n + 1e4; break;
-      case Data::kOutliers: values[i] = random() % 1000 == 0 ? 1000.0 * n : n; break;
-      case Data::kAscending: values[i] = 2.0 * static_cast<double>(i % row) / static_cast<double>(row) - 1.0; break;
-      case Data::kLadder: values[i] = magnitude * n; break;
-      case Data::kTiny: values[i] = 1e-24 * n; break;
+      case Data::kNormal:
+        values[i] = n;
+        break;
+      case Data::kConstant:
+        values[i] = 0.1;
+        break;
+      case Data::kLarge:
+        values[i] = 4.0 * n;
+        break;
+      case Data::kOffset100:
+        values[i] = n + 100.0;
+        break;
+      case Data::kOffset1e4:
+        values[i] = n + 1e4;
+        break;
+      case Data::kOutliers:
+        values[i] = random() % 1000 == 0 ? 1000.0 * n : n;
+        break;
+      case Data::kAscending:
+        values[i] = 2.0 * static_cast<double>(i % row) / static_cast<double>(row) - 1.0;
+        break;
+      case Data::kLadder:
+        values[i] = magnitude * n;
+        break;
+      case Data::kTiny:
+        values[i] = 1e-24 * n;
+        break;
     }
     values[i] = static_cast<double>(static_cast<float>(values[i]));
   }

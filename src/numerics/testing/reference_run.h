@@ -25,11 +25,14 @@ class ReferenceRun {
   }
 
   // Dense tensors; values are rounded to the type.
-  int In(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const std::vector<double>& values, OracleRole role = OracleRole::kIn) {
+  int In(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const std::vector<double>& values,
+         OracleRole role = OracleRole::kIn) {
     OracleTensor tensor = Dense(name, dtype, role, std::move(shape));
     tensor.data = inputs_.size();
-    inputs_.resize(inputs_.size() + (static_cast<size_t>(StorageBytes(dtype, static_cast<int64_t>(values.size()))) + 63) / 64 * 64);
-    for (size_t i = 0; i < values.size(); ++i) StoreElement(dtype, inputs_.data() + tensor.data, static_cast<int64_t>(i), values[i]);
+    inputs_.resize(inputs_.size() +
+                   (static_cast<size_t>(StorageBytes(dtype, static_cast<int64_t>(values.size()))) + 63) / 64 * 64);
+    for (size_t i = 0; i < values.size(); ++i)
+      StoreElement(dtype, inputs_.data() + tensor.data, static_cast<int64_t>(i), values[i]);
     query.tensors.push_back(std::move(tensor));
     return static_cast<int>(query.tensors.size()) - 1;
   }
