@@ -24,6 +24,9 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) 
   return pairs;
 }
 
+// Not a number is neither below nor above a limit, so that a range alone would let it through.
+std::string RefuseNan(const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "wants a number, got " + Printable(text); }
+
 // One command line in the making: the option objects that CLI11 fills.
 struct Line {
   CLI::App app{"assay"};
@@ -64,12 +67,12 @@ struct Line {
     run_app = Command(app, "run");
     run_app->add_option("CONTRACT", run.contract)->required();
     run_app->add_option("--budget", run.budget)->check(CLI::Range(1, 1000000));
-    run_app->add_option("--seconds", run.seconds)->check(CLI::PositiveNumber);
-    run_app->add_option("--seed", run.seed);
+    run_app->add_option("--seconds", run.seconds)->check(RefuseNan)->check(CLI::PositiveNumber);
+    run_app->add_option("--seed", run.seed)->check(CLI::NonNegativeNumber);
     run_app->add_option("--strategy", run.strategy);
     AddThreads(run_app);
     run_app->add_option("--workload", run.workloads)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    run_app->add_option("--margin", run.margin)->check(CLI::Range(0.0, 10.0));
+    run_app->add_option("--margin", run.margin)->check(RefuseNan)->check(CLI::Range(0.0, 10.0));
     resume_option = run_app->add_option("--resume", resume)->expected(0, 1);
     run_app->add_option("--json", run.json);
     run_app->add_option("--report", run.report);
@@ -96,7 +99,7 @@ struct Line {
     bench_app->add_option("--flag", bench.flags)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bench_app->add_option("--workload", bench.workloads)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     AddThreads(bench_app);
-    bench_app->add_option("--margin", bench.margin)->check(CLI::Range(0.0, 10.0));
+    bench_app->add_option("--margin", bench.margin)->check(RefuseNan)->check(CLI::Range(0.0, 10.0));
     bench_app->add_option("--json", bench.json);
   }
 
