@@ -107,7 +107,7 @@ class BadInput(Workspace):
                 (folder / "contract.toml").write_bytes(data)
                 self.assertIn("contract.toml", self.refused("contract", "check", folder, "--no-run").err)
         folder = self.toy("template")
-        (folder / "templates/plain.cpp").write_bytes(b"// assay:template plain\n// assay:knob A = 1 | 2\n" + noise.randbytes(10 << 20))
+        (folder / "templates/plain.cpp").write_bytes(b"// assay:template plain\n// assay:knob AA = 1 | 2\n" + noise.randbytes(10 << 20))
         self.refused("contract", "check", folder, "--no-run")
         kernel = self.folder / "noise.cpp"
         kernel.write_bytes(noise.randbytes(10 << 20))
@@ -118,8 +118,8 @@ class BadInput(Workspace):
     def test_templates(self):
         for name, directive, words in (("a knob without values", "// assay:knob EMPTY =", ["plain.cpp", "EMPTY"]),
                                        ("a knob twice", "// assay:knob LANES = 1", ["plain.cpp", "LANES"]),
-                                       ("a word that is none", "// assay:knobs A = 1 | 2", ["plain.cpp", "knobs"]),
-                                       ("a condition on a stranger", "// assay:knob A = 1 | 2 if NOBODY == 1", ["plain.cpp", "NOBODY"])):
+                                       ("a word that is none", "// assay:knobs AA = 1 | 2", ["plain.cpp", "knobs"]),
+                                       ("a condition on a stranger", "// assay:knob AA = 1 | 2 if NOBODY == 1", ["plain.cpp", "NOBODY"])):
             with self.subTest(name):
                 folder = self.toy("template" + re.sub(r"\W", "_", name))
                 self.edit(folder / "templates/plain.cpp", lambda text, d=directive: text.replace("// assay:flag -O2", d + "\n// assay:flag -O2", 1))

@@ -48,14 +48,14 @@ class Documents(Workspace):
                 found = (page.parent / path).exists() if target[0] else (ROOT / path).exists()
                 self.assertTrue(found, f"{page.relative_to(ROOT)}: {path}")
 
-    def test_decisions_are_dated_and_say_what_follows(self):
+    def test_decisions_are_numbered_and_dated(self):
         pages = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
         self.assertEqual([f"{i:04d}" for i in range(1, len(pages) + 1)], [p.name[:4] for p in pages])
         for page in pages:
             text = page.read_text()
             self.assertRegex(text, r"^# \d{4} ", page.name)
-            for part in (r"(?m)^Date: \d{4}-\d{2}-\d{2}$", "## Context", "## Decision", "## Consequence"):
-                self.assertRegex(text, part, page.name)
+            self.assertRegex(text, r"(?m)^Date: \d{4}-\d{2}-\d{2}$", page.name)
+            self.assertLess(text.count("\n"), 120, f"{page.name}: one page")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,15 @@ class Verify(Workspace):
         self.verdict(DONE, TOY / "mutants/tail_lost.cpp", "--stop-after", "load")
         self.check_nothing_left()
 
+    def test_a_contract_that_cannot_tell_right_from_wrong_is_not_admitted(self):
+        folder = self.toy()
+        honest = (TOY / "honest/fused.cpp").read_text().replace("assay:expect verified", "assay:expect rejected wrong_answer")
+        (folder / "mutants/no_mutant.cpp").write_text(honest)
+        outcome = self.expect(REFUSED, "contract", "check", folder)
+        self.assertIn("NOT admitted", outcome.out)
+        self.assertIn("no_mutant", outcome.out)
+        self.check_nothing_left()
+
     def test_knobs_and_flags_that_the_file_does_not_have(self):
         plain = TOY / "templates/plain.cpp"
         for arguments, words in ((["--set", "LANE=4"], ["LANE", "LANES"]), (["--set", "LANES=5"], ["LANES", "1", "16"]), (["--set", "LANES"], ["--set", "KNOB=VALUE"]),
