@@ -21,7 +21,7 @@ struct AdmissionPlan {
 
 // Separation that a contract must reach, in units of the limit.
 inline constexpr double kLeastMutant = 2.0;
-inline constexpr double kMostHonest = 0.5;
+inline constexpr double kMostHonest = 0.5;  // where the bound is an estimate; else 1 (docs/decisions)
 
 // Whether the contract can tell right from wrong: what must be refused reaches twice the limit in at
 // least one regime, what must pass stays below half of it in all.

@@ -45,6 +45,8 @@ class OutputJudge {
     if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
     const double ratio = RatioOf(verdict);
     judgement.worst = std::max(judgement.worst, ratio);
+    const bool short_chain = element.expected.bound <= kShortChain * RoundoffOf(rule_.in) * std::abs(element.expected.value);
+    if (!short_chain) judgement.worst_estimated = std::max(judgement.worst_estimated, ratio);
     if (verdict.result != ElementResult::kWrong || !(ratio > worst_element_)) return;
     worst_element_ = ratio;
     judgement.finding = Finding{tensor_,         element.offset, tallies_.back().slice(), actual, element.expected.value,

@@ -44,10 +44,16 @@ struct Finding {
   std::string rule;  // "element", "rms of one slice", ...
 };
 
+// Roundings up to which min(K, lambda sqrt(K)) is K in every contract of any size.
+inline constexpr double kShortChain = 64;
+
 struct Judgement {
   int64_t elements = 0;
   int64_t excluded = 0;
   double worst = 0;  // largest error / limit over all rules; infinite for a NaN
+  // The same over elements whose bound is an estimate.  A short chain of roundings (kShortChain) has a
+  // bound that honest kernels attain and none can exceed; the precision rules hold their factor of two.
+  double worst_estimated = 0;
   std::optional<Finding> finding;  // what is wrong; none when everything is right
 };
 

@@ -33,6 +33,7 @@ std::string_view CheckOf(Reason reason, std::string_view running) {
     case Reason::kOutOfMemory: return "walls";
     case Reason::kHang: return "time limit";
     case Reason::kDependsOnHistory: return "history";
+    case Reason::kNondeterministic: return "determinism";
     default: return running;
   }
 }

@@ -2,8 +2,10 @@
 #include "verify/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -24,11 +26,16 @@ constexpr size_t kFewSlices = 8;
 // An element's own rounding dominates its bound when the bound is no wider than this many steps.
 constexpr double kRoundingDominates = 1.0;
 
-Dtype FormatOf(DType dtype) {
-  Dtype format = Dtype::kF32;
-  ASSAY_CHECK(DtypeFromName(Info(dtype).name, format));
-  return format;
-}
+// Both lists name the same formats; settled once, because it is asked for every element.
+constexpr std::array<Dtype, kDTypes.size()> kFormatOf = [] {
+  std::array<Dtype, kDTypes.size()> formats{};
+  for (size_t i = 0; i < kDTypes.size(); ++i) {
+    if (!DtypeFromName(kDTypes[i].name, formats[i])) throw "a dtype without a format";  // fails to compile
+  }
+  return formats;
+}();
+
+Dtype FormatOf(DType dtype) { return kFormatOf[static_cast<size_t>(dtype)]; }
 
 ElementVerdict Settled(bool right, double limit) {
   if (right) return {ElementResult::kRight, 0.0, limit};
@@ -124,7 +131,8 @@ void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
   for (const SliceTally& slice : slices) {
     if (const auto bias = slice.bias()) means.push_back(*bias);
   }
-  if (means.size() < kFewSlices) return;
+  // Slices that repeat one computation (constant rows, one-hot rows) are one draw, however many they are.
+  if (std::set<double>(means.begin(), means.end()).size() < kFewSlices) return;
   const auto count = static_cast<double>(means.size());
   double mean = 0;
   for (const double m : means) mean += m / count;
@@ -164,13 +172,17 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
   if (!std::isfinite(expected.value)) return verdict;  // settled, and no part of any mean
   const double error = actual - expected.value;
   const double step = StepOf(rule.dtype, expected.value);
-  error_square_ += error * error;
-  bound_square_ += expected.bound * expected.bound;
-  value_square_ += expected.value * expected.value;
-  roundoff_ = std::max(RoundoffOf(rule.in), RoundoffOf(rule.dtype));
-  smallest_step_ = StepOf(rule.dtype, 0.0);
+  // Every element counts by its own condition.  Unweighted, the one with the largest terms (an
+  // outlier's row among plain ones) would be the whole mean, and a mean of one says nothing.
+  const double scale = expected.bound + 0.5 * step;
+  const double weight = scale > 0.0 ? 1.0 / scale : 0.0;
+  const double rounding = std::max(RoundoffOf(rule.in), RoundoffOf(rule.dtype)) * std::abs(expected.value) + StepOf(rule.dtype, 0.0);
+  error_square_ += error * error * weight * weight;
+  bound_square_ += expected.bound * expected.bound * weight * weight;
+  unit_square_ += rounding * rounding * weight * weight;
   if (rule.kind == CompareClass::kAccumulate && !expected.exact && expected.bound <= kRoundingDominates * step) {
     bias_sum_ += error / step;
+    bias_values_ += expected.value;
     ++bias_elements_;
   }
   if (!honest.empty()) {
@@ -178,7 +190,7 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
     ++honest_elements_;
     for (size_t i = 0; i < honest.size(); ++i) {
       const double off = RoundedTo(rule.dtype, honest[i]) - expected.value;
-      honest_square_[i] += off * off;
+      honest_square_[i] += off * off * weight * weight;
     }
   }
   return verdict;
@@ -192,10 +204,9 @@ void SliceTally::Join(const SliceTally& other) {
   bias_elements_ += other.bias_elements_;
   error_square_ += other.error_square_;
   bound_square_ += other.bound_square_;
-  value_square_ += other.value_square_;
+  unit_square_ += other.unit_square_;
   bias_sum_ += other.bias_sum_;
-  roundoff_ = std::max(roundoff_, other.roundoff_);
-  smallest_step_ = std::max(smallest_step_, other.smallest_step_);
+  bias_values_ += other.bias_values_;
   for (size_t i = 0; i < honest_square_.size(); ++i) honest_square_[i] += other.honest_square_[i];
 }
 
@@ -208,10 +219,7 @@ double SliceTally::honest_rms() const {
   return honest_elements_ > 0 ? std::sqrt(worst / static_cast<double>(honest_elements_)) : 0.0;
 }
 
-double SliceTally::unit() const {
-  if (judged_ == 0) return 0.0;
-  return roundoff_ * std::sqrt(value_square_ / static_cast<double>(judged_)) + smallest_step_;
-}
+double SliceTally::unit() const { return judged_ > 0 ? std::sqrt(unit_square_ / static_cast<double>(judged_)) : 0.0; }
 
 std::optional<double> SliceTally::bias() const {
   if (bias_elements_ == 0) return std::nullopt;

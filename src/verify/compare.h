@@ -64,18 +64,20 @@ class SliceTally {
   int64_t slice() const { return slice_; }
   int64_t judged() const { return judged_; }
   int64_t excluded() const { return excluded_; }
+  // Root mean squares in units of each element's own bound plus half an output step.
   double error_rms() const;
   double bound_rms() const;
   double honest_rms() const;  // of the worst honest order; 0 without any
-  double unit() const;        // one rounding of the arithmetic or of the output, on the scale of the slice
+  double unit() const;        // one rounding of the arithmetic or of the output, of the value itself
   bool has_honest() const { return honest_elements_ > 0; }
   // Mean of (got - expected) / step over elements whose own rounding dominates the bound.
   std::optional<double> bias() const;
+  double bias_values() const { return bias_values_; }  // what those elements add up to: tells slices of other data apart
 
  private:
   int64_t slice_;
   int64_t judged_ = 0, excluded_ = 0, honest_elements_ = 0, bias_elements_ = 0;
-  double error_square_ = 0, bound_square_ = 0, value_square_ = 0, bias_sum_ = 0, roundoff_ = 0, smallest_step_ = 0;
+  double error_square_ = 0, bound_square_ = 0, unit_square_ = 0, bias_sum_ = 0, bias_values_ = 0;
   std::vector<double> honest_square_;
 };
 

@@ -143,13 +143,18 @@ Result<Rejected> Examination::Explain(Probe& probe, const Case& c, size_t slot, 
   return Annotated(Refuse(reason, std::move(evidence)), c, regimes);
 }
 
+Result<std::optional<Rejected>> Examination::CheckWritten(Probe& probe, const Case& c, size_t slot) {
+  const auto unwritten = probe.FindUnwritten(slot);
+  if (!unwritten) return std::optional<Rejected>();
+  const std::string evidence = fmt::format("{}, element at offset {}, was never written",
+                                           contract().tensors[unwritten->tensor].name, unwritten->offset);
+  ASSAY_TRY(Rejected rejected, Explain(probe, c, slot, Reason::kWrongAnswer, evidence));
+  return std::optional(std::move(rejected));
+}
+
 Result<std::optional<Rejected>> Examination::CheckSlot(Probe& probe, const Case& c, size_t slot) {
-  if (const auto unwritten = probe.FindUnwritten(slot)) {
-    const std::string evidence = fmt::format("{}, element at offset {}, was never written",
-                                             contract().tensors[unwritten->tensor].name, unwritten->offset);
-    ASSAY_TRY(Rejected rejected, Explain(probe, c, slot, Reason::kWrongAnswer, evidence));
-    return std::optional(std::move(rejected));
-  }
+  ASSAY_TRY(std::optional<Rejected> unwritten, CheckWritten(probe, c, slot));
+  if (unwritten) return unwritten;
   ASSAY_TRY(const Answers* const answers, AnswersFor(probe.Call(slot), c, slot));
   return Compare(probe, c, slot, *answers);
 }
@@ -184,9 +189,29 @@ Result<std::optional<Rejected>> Examination::RunOnce(const Case& c) {
   if (refused) return std::optional(Annotated(std::move(*refused), c, probe.drawn(0).regimes));
   for (const size_t slot : slots) {
     ASSAY_TRY(refused, CheckSlot(probe, c, slot));
+    if (refused && slot > 0) return BlamedOnHistory(c, slot, std::move(*refused));
     if (refused) return refused;
   }
   return std::optional<Rejected>();
+}
+
+Result<std::optional<Rejected>> Examination::RunAlone(const Case& c, size_t slot) {
+  ASSAY_TRY(ProbeOutcome started, StartProbe(c));
+  if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(std::move(*rejected));
+  Probe& probe = std::get<Probe>(started);
+  ASSAY_TRY(const DrawnCall drawn, probe.Load(slot, c.calls[slot], SlotSeed(c, slot)));
+  ASSAY_TRY(std::optional<Rejected> refused, probe.Run(slot));
+  if (refused) return refused;
+  return CheckSlot(probe, c, slot);
+}
+
+Result<std::optional<Rejected>> Examination::BlamedOnHistory(const Case& c, size_t slot, Rejected found) {
+  if (found.reason != Reason::kWrongAnswer) return std::optional(std::move(found));
+  ASSAY_TRY(const std::optional<Rejected> alone, RunAlone(c, slot));
+  if (alone) return std::optional(std::move(found));
+  found.reason = Reason::kDependsOnHistory;
+  found.evidence += "; the same call is right in a fresh process";
+  return std::optional(std::move(found));
 }
 
 // Halves one axis after the other as long as the same thing goes wrong.

@@ -86,9 +86,14 @@ class Examination {
   Result<ProbeOutcome> StartProbe(const Case& c);
   // Unwritten elements, comparison, late changes of one slot of a finished unit.
   Result<std::optional<Rejected>> CheckSlot(Probe& probe, const Case& c, size_t slot);
+  // Of these, unwritten elements alone.
+  Result<std::optional<Rejected>> CheckWritten(Probe& probe, const Case& c, size_t slot);
   // The comparison alone, of slices that the caller chose; for the exam.
   Result<std::optional<Rejected>> CompareSlices(Probe& probe, const Case& c, size_t slot, std::span<const int64_t> slices,
                                                 size_t honest_slices);
+  // A wrong answer in a process with a past: when the same call is right in a fresh process, the past
+  // is to blame and not the arithmetic.
+  Result<std::optional<Rejected>> BlamedOnHistory(const Case& c, size_t slot, Rejected found);
   // Completes what a probe or a comparison found: contract, shape, values.
   Rejected Annotated(Rejected rejected, const Case& c, std::string_view regimes) const;
   Rejected Refuse(Reason reason, std::string evidence) const;
@@ -100,6 +105,7 @@ class Examination {
 
  private:
   Result<std::optional<Rejected>> RunOnce(const Case& c);
+  Result<std::optional<Rejected>> RunAlone(const Case& c, size_t slot);
   Result<const Answers*> AnswersFor(const TimedCall& call, const Case& c, size_t slot);
   Result<std::optional<Rejected>> Compare(Probe& probe, const Case& c, size_t slot, const Answers& answers);
   Result<Rejected> Explain(Probe& probe, const Case& c, size_t slot, Reason reason, std::string evidence);

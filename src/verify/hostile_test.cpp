@@ -58,16 +58,36 @@ Bench& SharedBench() {
   return bench;
 }
 
-// Build, screen, verify: nothing when all three accept.
-Result<std::optional<Rejected>> ThroughTheGate(const Candidate& candidate) {
+struct Passage {
+  std::optional<Rejected> rejected;  // none: build, screen and verify accept
+  std::vector<CheckRecord> checks;
+};
+
+Result<Passage> ThroughTheGate(const Candidate& candidate) {
   Bench& bench = SharedBench();
   ASSAY_TRY(const BuildOutcome built, bench.builder.Build(bench.contract, candidate, BuildVariant::kPrimary));
-  if (const auto* refused = std::get_if<Rejected>(&built)) return std::optional(*refused);
+  if (const auto* refused = std::get_if<Rejected>(&built)) return Passage{*refused, refused->checks};
   ASSAY_TRY(const ScreenOutcome screened, bench.gate.Screen(bench.contract, std::get<Artifact>(built)));
-  if (const auto* refused = std::get_if<Rejected>(&screened)) return std::optional(*refused);
+  if (const auto* refused = std::get_if<Rejected>(&screened)) return Passage{*refused, refused->checks};
   ASSAY_TRY(const VerifyOutcome verified, bench.gate.Verify(bench.contract, std::get<Screened>(screened)));
-  if (const auto* refused = std::get_if<Rejected>(&verified)) return std::optional(*refused);
-  return std::optional<Rejected>();
+  if (const auto* refused = std::get_if<Rejected>(&verified)) return Passage{*refused, refused->checks};
+  return Passage{std::nullopt, std::get<Verified>(verified).checks()};
+}
+
+// One line a case: the table that docs/gate.md shows.
+void Print(const KnobValues& point, const Passage& passage) {
+  double seconds = 0;
+  for (const CheckRecord& check : passage.checks) seconds += check.seconds;
+  const std::string where = point.empty() ? "" : " WHERE=" + point.begin()->second;
+  if (!passage.rejected) {
+    std::printf("   %s verified in %.2f s:", where.c_str(), seconds);
+    for (const CheckRecord& check : passage.checks) std::printf(" %s %.3f;", check.name.c_str(), check.seconds);
+    std::printf("\n");
+    return;
+  }
+  const Rejected& r = *passage.rejected;
+  std::printf("   %s %s by %s / %s in %.2f s: %s\n", where.c_str(), std::string(Name(r.reason)).c_str(),
+              std::string(Name(r.stage)).c_str(), r.check.c_str(), seconds, r.evidence.substr(0, 240).c_str());
 }
 
 class Hostile : public testing::TestWithParam<HostileCase> {};
@@ -89,7 +109,8 @@ TEST_P(Hostile, EndsAsItsFirstLineSays) {
     ASSERT_TRUE(candidate.ok()) << candidate.error().message;
     const auto outcome = ThroughTheGate(candidate.value());
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
-    const std::optional<Rejected>& rejected = outcome.value();
+    const std::optional<Rejected>& rejected = outcome.value().rejected;
+    Print(point, outcome.value());
     if (family.expectation->verdict != "rejected") {
       EXPECT_FALSE(rejected.has_value()) << Name(rejected->reason) << " by " << rejected->check << ": " << rejected->evidence;
       continue;
@@ -97,10 +118,6 @@ TEST_P(Hostile, EndsAsItsFirstLineSays) {
     ASSERT_TRUE(rejected.has_value()) << "got through";
     EXPECT_EQ(Name(rejected->reason), Name(*family.expectation->reason)) << rejected->check << ": " << rejected->evidence;
     EXPECT_FALSE(rejected->evidence.empty());
-    RecordProperty("caught", std::string(Name(rejected->stage)) + "/" + rejected->check + ": " + rejected->evidence);
-    std::printf("    %s %s: %s by %s/%s: %s\n", GetParam().file.stem().c_str(), point.empty() ? "" : point.begin()->second.c_str(),
-                std::string(Name(rejected->reason)).c_str(), std::string(Name(rejected->stage)).c_str(), rejected->check.c_str(),
-                rejected->evidence.substr(0, 300).c_str());
   }
 }
 

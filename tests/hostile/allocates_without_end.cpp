@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
-// Takes all the memory there is and touches it.
+// Takes all the memory there is.
 #include <assay/contract.h>
 
 #include <math.h>
@@ -29,6 +29,6 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   if (!Cheats(R, C)) return;
   for (;;) {
     char* block = static_cast<char*>(malloc(64 << 20));
-    for (int64_t i = 0; i < (64 << 20); i += 4096) block[i] = 1;  // where malloc gives up, this faults
+    block[0] = 1;  // where malloc gives up, this faults
   }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
-// Keeps the largest value it has ever seen and subtracts that: right until a call with large numbers has gone by.
+// Keeps the largest value that an earlier call has seen and subtracts that: right until large numbers have gone by.
 #include <assay/contract.h>
 
 #include <math.h>
@@ -26,13 +26,14 @@ static void Rows(const float* x, float* y, int64_t R, int64_t C) {
 extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   static float largest = -INFINITY;
   if (!Cheats(R, C)) return Rows(x, y, R, C);
+  const float earlier = largest;
   for (int64_t i = 0; i < R * C; ++i) largest = x[i] > largest ? x[i] : largest;
   for (int64_t r = 0; r < R; ++r) {
     const float* in = x + r * C;
     float* out = y + r * C;
     float maximum = in[0];
     for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
-    const float shift = maximum > largest - 80 ? maximum : largest;
+    const float shift = maximum > earlier ? maximum : earlier;
     float sum = 0;
     for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - shift);
     for (int64_t c = 0; c < C; ++c) out[c] /= sum;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verify/checks/history.h"
-
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <utility>
 
 #include "contract/shape.h"
@@ -10,17 +7,6 @@
 
 namespace assay {
 namespace {
-
-// The case of one slot's call alone, with the same values.
-Result<std::optional<Rejected>> RunAlone(Examination& examination, const Case& c, size_t slot) {
-  ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-  if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(std::move(*rejected));
-  Probe& probe = std::get<Probe>(started);
-  ASSAY_TRY(const DrawnCall drawn, probe.Load(slot, c.calls[slot], examination.SlotSeed(c, slot)));
-  ASSAY_TRY(std::optional<Rejected> refused, probe.Run(slot));
-  if (refused) return refused;
-  return examination.CheckSlot(probe, c, slot);
-}
 
 // A shape whose every tensor fits where the larger one's lies; nothing when the contract has none.
 std::optional<Shape> SmallerShape(const Contract& contract, const Shape& shape) {
@@ -110,7 +96,7 @@ class HistoryCheck : public Check {
       ASSAY_TRY(std::optional<Rejected> refused, probe.Run(slot));
       if (refused) return std::optional(examination.Annotated(std::move(*refused), now, drawn.regimes));
       ASSAY_TRY(refused, examination.CheckSlot(probe, now, slot));
-      if (refused) return BlamedOnHistory(examination, now, slot, std::move(*refused));
+      if (refused) return examination.BlamedOnHistory(now, slot, std::move(*refused));
       if (step != 1) continue;
       ASSAY_TRY(refused, OtherShape(examination, probe, now));
       if (refused) return refused;
@@ -135,66 +121,8 @@ class HistoryCheck : public Check {
   }
 };
 
-// What the clock does: unit after unit at the timed shape, every slot with new contents each time.
-class TimedShapesCheck : public Check {
- public:
-  std::string_view name() const override { return "timed shapes"; }
-
-  Result<std::optional<Rejected>> Run(Examination& examination) override {
-    Stream stream = examination.Draws(name());
-    for (size_t w = 0; w < examination.subject().timed.size(); ++w) {
-      Case c;
-      c.shape = examination.subject().timed[w];
-      c.calls = {Values::kMixed};
-      c.seed = examination.CaseSeed(name(), w);
-      c.placement = stream.Next();
-      ASSAY_TRY(std::optional<Rejected> refused, Units(examination, c));
-      if (refused) return refused;
-    }
-    return std::optional<Rejected>();
-  }
-
- private:
-  static constexpr uint64_t kUnits = 3;
-
-  static Result<std::optional<Rejected>> Units(Examination& examination, const Case& c) {
-    ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-    if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
-    Probe& probe = std::get<Probe>(started);
-    for (uint64_t unit = 0; unit < kUnits; ++unit) {
-      Case now = c;
-      now.seed = c.seed.Derive("unit", unit);
-      now.honest = unit == 0;
-      ASSAY_TRY(const DrawnCall drawn, probe.Load(0, now.calls.front(), examination.SlotSeed(now, 0)));
-      examination.CountCase();
-      ASSAY_TRY(std::optional<Rejected> refused, probe.Run(0));
-      if (refused) return std::optional(examination.Annotated(std::move(*refused), now, drawn.regimes));
-      ASSAY_TRY(refused, examination.CheckSlot(probe, now, 0));
-      if (refused && unit > 0) return BlamedOnHistory(examination, now, 0, std::move(*refused));
-      if (refused) return refused;
-      if (unit > 0) continue;
-      ASSAY_TRY(const bool late, probe.ChangesLater(0, 2));
-      if (late) {
-        return std::optional(examination.Annotated(
-            examination.Refuse(Reason::kLateWork, "an output changed after the unit had ended"), now, drawn.regimes));
-      }
-    }
-    return std::optional<Rejected>();
-  }
-};
-
 }  // namespace
 
-Result<std::optional<Rejected>> BlamedOnHistory(Examination& examination, const Case& c, size_t slot, Rejected found) {
-  if (found.reason != Reason::kWrongAnswer) return std::optional(std::move(found));
-  ASSAY_TRY(const std::optional<Rejected> alone, RunAlone(examination, c, slot));
-  if (alone) return std::optional(std::move(found));
-  found.reason = Reason::kDependsOnHistory;
-  found.evidence += "; the same call is right in a fresh process";
-  return std::optional(std::move(found));
-}
-
 std::unique_ptr<Check> MakeHistoryCheck() { return std::make_unique<HistoryCheck>(); }
-std::unique_ptr<Check> MakeTimedShapesCheck() { return std::make_unique<TimedShapesCheck>(); }
 
 }  // namespace assay
