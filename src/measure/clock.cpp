@@ -90,7 +90,7 @@ Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<con
   for (int attempt = 0;; ++attempt) {
     ASSAY_TRY(GroupResult result, course.runner->Run(next_group++, arms, group));
     // No claim hangs on an estimate or a ranking: on a machine that stays busy the second draw counts.
-    const bool again = result.disturbed && attempt == 0 && result.rejected.empty();
+    const bool again = options.redraw && result.disturbed && attempt == 0 && result.rejected.empty();
     for (RawUnit& unit : result.units) unit.redrawn = again;
     units.insert(units.end(), result.units.begin(), result.units.end());
     if (!again) return result;

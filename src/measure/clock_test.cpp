@@ -42,6 +42,7 @@ class LiveClock : public ::testing::Test {
     options.seed = Seed::FromNumber(7);
     options.lease_file = folder_->path() / "clock.lock";
     options.calibrate = false;
+    options.redraw = false;  // tests run beside compilers
     return options;
   }
   Result<GroupResult> RunGroup(std::vector<Arm> arms, Depth depth = Depth::kRank) {

@@ -135,7 +135,7 @@ Result<bool> Crowning::RunCourse(Course& course, int group) {
     if (of_winner && !refused_) refused_ = why;
     if (!of_winner) DropReference(arm == design_.witness_copy ? design_.witness : arm, why);
   }
-  if (result.disturbed) state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
+  if (result.disturbed && state_.options.redraw) state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
   return !result.disturbed;
 }
 
@@ -151,6 +151,7 @@ Status Crowning::RunGroup() {
     quiet = rates_->ProbePeak() >= kSlowProbe && quiet;
     if (group % kBandwidthEvery == 0) ASSAY_TRY_STATUS(rates_->ProbeBandwidth());
   }
+  quiet = quiet || !state_.options.redraw;
   ++(quiet ? kept_ : redrawn_);
   for (RawUnit& unit : units_) {
     if (unit.group == group) unit.redrawn = !quiet;
