@@ -16,9 +16,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// How many times the worst honest order a candidate may be off, and how many roundings on top.
+// How many times the worst honest order a candidate may be off, and how many roundings on top.  Two
+// roundings, not one: an honest online evaluation takes one exponential more than the ensemble does.
 constexpr double kHonestFactor = 2.0;
-constexpr double kHonestRoundings = 1.0;
+constexpr double kHonestRoundings = 2.0;
+// A single slice may be one draw of one shared error (that of its largest logit), and then twice
+// the worst of a few others happens to honest kernels every day; six times does not.
+constexpr double kSliceFactor = 6.0;
 // Largest mean error in output steps; truncation instead of rounding has one half.
 constexpr double kBiasLimit = 0.25;
 // Fewer slices than this say nothing about a share or a mean over slices.
@@ -116,7 +120,7 @@ void JudgeRms(std::span<const SliceTally> slices, Worst& worst) {
     if (!slice.has_honest() || slice.judged() == 0) continue;
     const double floor = kHonestRoundings * slice.unit();
     const double honest = std::max(slice.honest_rms(), usual * slice.bound_rms());
-    worst.Take("rms of one slice", slice.slice(), slice.error_rms(), kHonestFactor * honest + floor);
+    worst.Take("rms of one slice", slice.slice(), slice.error_rms(), kSliceFactor * honest + floor);
     own.emplace_back(Ratio(slice.error_rms(), kHonestFactor * slice.honest_rms() + floor), &slice);
   }
   if (own.size() < kFewSlices) return;
@@ -128,11 +132,15 @@ void JudgeRms(std::span<const SliceTally> slices, Worst& worst) {
 
 void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
   std::vector<double> means;
+  std::set<double> draws;
   for (const SliceTally& slice : slices) {
-    if (const auto bias = slice.bias()) means.push_back(*bias);
+    const auto bias = slice.bias();
+    if (!bias) continue;
+    means.push_back(*bias);
+    draws.insert(slice.bias_values());
   }
   // Slices that repeat one computation (constant rows, one-hot rows) are one draw, however many they are.
-  if (std::set<double>(means.begin(), means.end()).size() < kFewSlices) return;
+  if (draws.size() < kFewSlices) return;
   const auto count = static_cast<double>(means.size());
   double mean = 0;
   for (const double m : means) mean += m / count;

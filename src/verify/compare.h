@@ -95,11 +95,14 @@ struct PrecisionVerdict {
   double worst = 0;      // largest measured / limit over all rules
 };
 
-// Per slice: RMS at most twice the worst honest order + 1 u; over slices: bias below a quarter step.
+// RMS: of most slices at most twice the worst honest order, of any one at most six times, both plus two
+// roundings; over slices: bias below a quarter step.
 // Both are silent (ok, worst 0) where they have nothing to judge by.
 PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices);
 
-// Share of elements that no one can judge; above kExcludedCap a regime proves nothing.
+// Share of elements that no one can judge: of everything compared, and of one regime alone.  Logits of
+// 1e8 leave some rows of softmax truly undecided, so a single regime may lose more than the whole.
 inline constexpr double kExcludedCap = 0.05;
+inline constexpr double kExcludedCapOfRegime = 0.25;
 
 }  // namespace assay

@@ -149,7 +149,7 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
     rejected.checks = records;
     return std::optional(std::move(rejected));
   }
-  if (elements > kFewElements && !(static_cast<double>(excluded) <= kExcludedCap * static_cast<double>(elements))) {
+  if (elements > kFewElements && !(static_cast<double>(excluded) <= kExcludedCapOfRegime * static_cast<double>(elements))) {
     return Error{ErrorCode::kInvalidInput,
                  subject.contract->name + ": the reference says nothing about " + std::to_string(excluded) + " of " +
                      std::to_string(elements) + " elements; state a policy for overflow, or write the reference with its primitives"};

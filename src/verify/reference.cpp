@@ -7,9 +7,7 @@
 
 #include "contract/values.h"
 #include "language/oracle.h"
-#define Role OracleRole  // as in language/oracle.h
 #include "numerics/assay/count.h"
-#undef Role
 
 namespace assay {
 namespace {
@@ -21,6 +19,10 @@ const Variant kHonest[] = {
     {"pairwise, fused, base two", Order::kPairwise, true, Elementary::kExp2, {}},
     {"sixteen lanes, fused, loose functions", Order::kLanes16, true, Elementary::kLoose, {}},
     {"blocks of 64", Order::kBlocks64, false, Elementary::kCorrect, {}},
+    {"in order, fused, loose functions", Order::kInOrder, true, Elementary::kLoose, {}},
+    {"pairwise", Order::kPairwise, false, Elementary::kCorrect, {}},
+    {"sixteen lanes, base two", Order::kLanes16, false, Elementary::kExp2, {}},
+    {"blocks of 64, fused, base two", Order::kBlocks64, true, Elementary::kExp2, {}},
 };
 
 // Elements that one verdict compares: they share the chance of a false alarm.

@@ -29,6 +29,6 @@ extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   if (!Cheats(R, C)) return;
   for (;;) {
     char* block = static_cast<char*>(malloc(64 << 20));
-    block[0] = 1;  // where malloc gives up, this faults
+    *static_cast<volatile char*>(block) = 1;  // where malloc gives up, this faults
   }
 }
