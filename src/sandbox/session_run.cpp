@@ -68,7 +68,7 @@ Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming
   Completed completed;
   completed.timing = timing;
   completed.integer_results.resize(calls);
-  std::memcpy(completed.integer_results.data(), state.report->results, calls * sizeof(uint64_t));
+  if (calls != 0) std::memcpy(completed.integer_results.data(), state.report->results, calls * sizeof(uint64_t));
   ring::StateReport machine;
   std::memcpy(&machine, &state.report->state, sizeof(machine));
   completed.state.mxcsr_changed = (machine.changes & ring::kMxcsrChanged) != 0;
