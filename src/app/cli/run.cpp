@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/campaign.h"
+#include "language/peer_info.h"
 #include "record/json.h"
 #include "report/html.h"
 #include "report/summary.h"
@@ -101,7 +102,8 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
   }
   for (ReferenceRecord& reference : campaign.references) {
     const ReferenceKernel* kernel = shop.contract.FindReference(reference.name);
-    if (kernel != nullptr && !kernel->info.empty() && reference.kernel_family.empty()) reference.kernel_family = kernel->info;
+    if (kernel == nullptr || reference.rejected) continue;
+    ASSAY_TRY(reference.kernel_family, PeerInfo(shop.contract, *kernel, shop.threads));
   }
   return campaign;
 }
