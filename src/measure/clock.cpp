@@ -40,7 +40,8 @@ EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const st
   const std::vector<std::string> names = ArmNames(artifacts);
   EstimateArms all;
   for (size_t i = 0; i < artifacts.size(); ++i) {
-    all.arms.push_back({.name = names[i], .artifact = artifacts[i], .trusted = artifacts[i]->trusted_code, .planted_name = {}});
+    all.arms.push_back(
+        {.name = names[i], .artifact = artifacts[i], .trusted = artifacts[i]->trusted_code, .planted_name = {}});
   }
   all.candidate = names[0];
   if (against != nullptr) all.incumbent = names[1];
@@ -52,7 +53,11 @@ EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const st
 }  // namespace
 
 Rejected RefusedWhileTimed(Reason reason, std::string check, std::string evidence) {
-  return Rejected{.stage = Stage::kMeasure, .reason = reason, .check = std::move(check), .evidence = std::move(evidence), .checks = {}};
+  return Rejected{.stage = Stage::kMeasure,
+                  .reason = reason,
+                  .check = std::move(check),
+                  .evidence = std::move(evidence),
+                  .checks = {}};
 }
 
 Status KernelTimer::State::Prepare(const Contract& asked) {
@@ -68,8 +73,9 @@ Result<MachineLease> KernelTimer::State::Lease() {
                                   : MachineLease::Acquire(options.lease_patience);
   if (!lease.ok()) return std::move(lease).error();
   if (!lease.value()) {
-    return Error{ErrorCode::kUnavailable, fmt::format("another campaign has been timing on this machine for {}; wait for it or stop it",
-                                                      Seconds(std::chrono::duration<double>(options.lease_patience).count()))};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("another campaign has been timing on this machine for {}; wait for it or stop it",
+                             Seconds(std::chrono::duration<double>(options.lease_patience).count()))};
   }
   return *std::move(lease).value();
 }
@@ -86,7 +92,8 @@ Result<RunRates*> KernelTimer::State::RatesFor(int threads) {
 
 Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<const Arm> arms, Depth depth,
                                                    std::vector<RawUnit>& units) {
-  const GroupOptions group{.threads = course.threads, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true};
+  const GroupOptions group{
+      .threads = course.threads, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true};
   for (int attempt = 0;; ++attempt) {
     ASSAY_TRY(GroupResult result, course.runner->Run(next_group++, arms, group));
     // No claim hangs on an estimate or a ranking: on a machine that stays busy the second draw counts.
@@ -97,14 +104,16 @@ Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<con
   }
 }
 
-std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, double seconds, RunRates* run_rates) const {
+std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, double seconds,
+                                                         RunRates* run_rates) const {
   if (run_rates == nullptr || !run_rates->Best().refused.empty()) return std::nullopt;
   const auto why = Implausible(seconds, course.work, run_rates->Best());
   if (!why) return std::nullopt;
   return RefusedWhileTimed(Reason::kImplausiblyFast, "physics", *why);
 }
 
-KernelTimer::KernelTimer(Auditor& auditor, TimerOptions options) : state_(std::make_unique<State>(auditor, std::move(options))) {}
+KernelTimer::KernelTimer(Auditor& auditor, TimerOptions options)
+    : state_(std::make_unique<State>(auditor, std::move(options))) {}
 KernelTimer::~KernelTimer() = default;
 
 void KernelTimer::SetWitness(Verified witness) { state_->witness = std::move(witness); }
@@ -117,7 +126,8 @@ Result<MachineRates> KernelTimer::Rates(const Contract& contract) {
   return rates == nullptr ? MachineRates{} : rates->Median();
 }
 
-Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Screened& screened, const Verified* against) {
+Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Screened& screened,
+                                              const Verified* against) {
   State& state = *state_;
   ASSAY_TRY_STATUS(state.Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state.Lease());
@@ -130,21 +140,25 @@ Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Sc
     ASSAY_TRY(GroupResult group, state.QuietGroup(course, arms.arms, Depth::kEstimate, estimates.units));
     const auto of = [&](const std::string& arm) {
       const Figures figures(group.units);
-      const ArmFigures* found = arm.empty() || figures.Groups().empty() ? nullptr : figures.Find(figures.Groups().back(), course.workload->name, arm);
+      const ArmFigures* found = arm.empty() || figures.Groups().empty()
+                                    ? nullptr
+                                    : figures.Find(figures.Groups().back(), course.workload->name, arm);
       return found == nullptr ? std::optional<ArmFigures>() : std::optional<ArmFigures>(*found);
     };
     // A gap between gated and shared calls is an outcome only when it comes back in a new group.
     for (; groups <= 2; ++groups) {
       if (const Rejected* why = RejectionOf(group, arms.candidate)) return EstimateOutcome(*why);
       if (const Rejected* why = RejectionOf(group, arms.witness)) {
-        return Error{ErrorCode::kCorrupt, fmt::format("the witness {} was refused while it was timed: {}", arms.witness, why->evidence)};
+        return Error{ErrorCode::kCorrupt,
+                     fmt::format("the witness {} was refused while it was timed: {}", arms.witness, why->evidence)};
       }
       const auto candidate = of(arms.candidate), witness = of(arms.witness);
       if (!candidate || !GatedSlower(*candidate, witness ? &*witness : nullptr)) break;
       if (groups == 2) {
-        return EstimateOutcome(RefusedWhileTimed(Reason::kGatedSlower, "gated calls",
-                                                 fmt::format("{}: single calls take more than 15 % longer than shared ones, in two groups",
-                                                             course.workload->name)));
+        return EstimateOutcome(
+            RefusedWhileTimed(Reason::kGatedSlower, "gated calls",
+                              fmt::format("{}: single calls take more than 15 % longer than shared ones, in two groups",
+                                          course.workload->name)));
       }
       ASSAY_TRY(group, state.QuietGroup(course, arms.arms, Depth::kEstimate, estimates.units));
     }

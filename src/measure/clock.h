@@ -29,8 +29,8 @@ struct TimerOptions {
   std::vector<std::string> workloads;  // empty: all of the contract
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
-  bool calibrate = true;               // false in tests: no rates, no floors
-  bool redraw = true;                  // false in tests: a group counts however busy the machine was
+  bool calibrate = true;                            // false in tests: no rates, no floors
+  bool redraw = true;                               // false in tests: a group counts however busy the machine was
   // "decide: 10 groups, strict FASTER x18.1 (17.9 .. 18.4)", told while nothing is timed.
   std::function<void(const std::string&)> progress;
 };
@@ -43,9 +43,11 @@ class KernelTimer : public Timer {
   ~KernelTimer() override;
 
   void SetWitness(Verified witness) override;
-  Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened, const Verified* against) override;
+  Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened,
+                                   const Verified* against) override;
   Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) override;
-  Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references) override;
+  Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner,
+                               std::span<const Verified> references) override;
 
   // `assay bench A --against B`: A frozen by the caller, B the reference, a byte copy of A beside
   // them.  `rejected_arm` names the arm when the outcome is Rejected.

@@ -49,7 +49,8 @@ class LiveClock : public ::testing::Test {
     auto courses = CoursesOf(contract_, {}, 0, audit_, Seed::FromNumber(9));
     EXPECT_TRUE(courses.ok()) << courses.error().message;
     courses_ = std::move(courses).value();
-    return courses_[0].runner->Run(0, arms, {.threads = 1, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true});
+    return courses_[0].runner->Run(
+        0, arms, {.threads = 1, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true});
   }
 
   static inline const Contract contract_ = TimedToy();
@@ -86,6 +87,7 @@ TEST_F(LiveClock, AGroupGivesEachArmItsUnitsAndAuditsEveryCall) {
   EXPECT_EQ(shared["b"], 6);
   EXPECT_EQ(shared["b + 3 %"], 6);
   EXPECT_EQ(gated["a"], gated["b"]);
+  EXPECT_EQ(gated["b + 3 %"], gated["b"]);  // else its figure would be of another kind than the plain arm's
   // Besides the units that count: pacing and warming up.
   EXPECT_GT(audit_.audited, calls);
   // All arms compute the same numbers, and no process sees a content twice: two arms and the
@@ -104,7 +106,8 @@ TEST_F(LiveClock, EveryArmsFailureIsItsOwn) {
       {"wrong by one", ToyKernel("bias += 1;"), Reason::kAuditMismatch},
       {"writes past its end", ToyKernel("y[T * ldy] = 0;"), Reason::kWroteOutside},
       // A call of the unit that computes beyond its own slot meets the decoy or another's poison.
-      {"writes a slot that it was not given", ToyKernel("for (long i = 0; i < 3 * T * ldy; ++i) y[i] = x[i % (T * N)];"), Reason::kWroteOutside},
+      {"writes a slot that it was not given",
+       ToyKernel("for (long i = 0; i < 3 * T * ldy; ++i) y[i] = x[i % (T * N)];"), Reason::kWroteOutside},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
@@ -116,7 +119,9 @@ TEST_F(LiveClock, EveryArmsFailureIsItsOwn) {
     const Reason reason = group.value().rejected[0].second.reason;
     const bool as_expected = reason == c.reason || (c.reason == Reason::kWroteOutside && reason == Reason::kCrash);
     EXPECT_TRUE(as_expected) << Name(reason) << ": " << group.value().rejected[0].second.evidence;
-    EXPECT_EQ(std::count_if(group.value().units.begin(), group.value().units.end(), [](const RawUnit& u) { return u.arm == "honest" && !u.gated; }), 6);
+    EXPECT_EQ(std::count_if(group.value().units.begin(), group.value().units.end(),
+                            [](const RawUnit& u) { return u.arm == "honest" && !u.gated; }),
+              6);
   }
 }
 
@@ -161,7 +166,8 @@ TEST_F(LiveClock, ADecisionKeepsWhatRecomputesIt) {
   KernelTimer timer(audit_, options);
   const Verified reference = TrustForTest::MakeVerified(Build(CountingKernel(4 * kFast), "plain"));
   timer.SetWitness(reference);
-  auto outcome = timer.Decide(contract_, TrustForTest::MakeExamined(Build(CountingKernel(kFast), "winner")), {&reference, 1});
+  auto outcome =
+      timer.Decide(contract_, TrustForTest::MakeExamined(Build(CountingKernel(kFast), "winner")), {&reference, 1});
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   const auto* report = std::get_if<DecisionReport>(&outcome.value());
   ASSERT_NE(report, nullptr) << std::get<Rejected>(outcome.value()).evidence;
@@ -173,7 +179,8 @@ TEST_F(LiveClock, ADecisionKeepsWhatRecomputesIt) {
   EXPECT_EQ(again.decisions.at(0).kind, decision.kind);
   EXPECT_EQ(again.decisions.at(0).low, decision.low);
   EXPECT_EQ(again.decisions.at(0).high, decision.high);
-  if (decision.kind == DecisionKind::kUndecided) GTEST_SKIP() << "SKIPPED: this machine cannot decide now: " << decision.note;
+  if (decision.kind == DecisionKind::kUndecided)
+    GTEST_SKIP() << "SKIPPED: this machine cannot decide now: " << decision.note;
   EXPECT_EQ(decision.kind, DecisionKind::kFaster);
   EXPECT_TRUE(report->control_found);
 }

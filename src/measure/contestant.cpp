@@ -42,7 +42,11 @@ int64_t SpinFor(double seconds) {
 }
 
 Rejected Refuse(Reason reason, std::string check, std::string evidence) {
-  return Rejected{.stage = Stage::kMeasure, .reason = reason, .check = std::move(check), .evidence = std::move(evidence), .checks = {}};
+  return Rejected{.stage = Stage::kMeasure,
+                  .reason = reason,
+                  .check = std::move(check),
+                  .evidence = std::move(evidence),
+                  .checks = {}};
 }
 
 }  // namespace
@@ -130,7 +134,8 @@ Result<std::optional<Rejected>> Contestant::Prepare(const UnitRequest& request) 
   return std::optional<Rejected>();
 }
 
-Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor, Stream& stream) {
+Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor,
+                                    Stream& stream) {
   Poison(stream);
   Fill(request, inputs, true);
   ASSAY_TRY(std::optional<Rejected> refused, Prepare(request));
@@ -151,8 +156,8 @@ Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw&
   return UnitVerdict(UnitResult{timing.wall_ns + delay_ns, timing.cpu_ns});
 }
 
-Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, const InputDraw& inputs, const UnitTiming& timing,
-                                                  Auditor& auditor) {
+Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, const InputDraw& inputs,
+                                                  const UnitTiming& timing, Auditor& auditor) {
   ASSAY_TRY(std::optional<Rejected> refused, instance_.CheckGuards(Stage::kMeasure));
   if (refused) return refused;
   wall_ns_ += timing.wall_ns;
@@ -161,13 +166,16 @@ Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, co
   if (!(static_cast<double>(cpu_ns_) <= most)) {
     return std::optional<Rejected>(
         Refuse(Reason::kLateWork, "work outside the unit",
-               fmt::format("{:.3f} ms of CPU time in units of {:.3f} ms together with {} threads", static_cast<double>(cpu_ns_) / 1e6,
-                           static_cast<double>(wall_ns_) / 1e6, spec_.threads)));
+               fmt::format("{:.3f} ms of CPU time in units of {:.3f} ms together with {} threads",
+                           static_cast<double>(cpu_ns_) / 1e6, static_cast<double>(wall_ns_) / 1e6, spec_.threads)));
   }
   std::vector<TimedCall> calls;
   for (size_t call = 0; call < request.slots.size(); ++call) {
     const std::span<const double> scalars = inputs.Scalars(request.contents[call]);
-    TimedCall timed{.contract = spec_.contract, .shape = spec_.shape, .scalars = {scalars.begin(), scalars.end()}, .tensors = {},
+    TimedCall timed{.contract = spec_.contract,
+                    .shape = spec_.shape,
+                    .scalars = {scalars.begin(), scalars.end()},
+                    .tensors = {},
                     .structured = inputs.Structured(request.contents[call])};
     for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
       // Inputs as they were drawn, not as the process holds them: an inout tensor is overwritten.

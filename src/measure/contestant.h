@@ -31,11 +31,11 @@ struct GroupDraw {
 GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> processors, Stream& stream);
 
 struct UnitRequest {
-  std::vector<size_t> contents;   // of the InputDraw, one per call
-  std::vector<size_t> slots;      // where they go, one per call; all others are decoys
+  std::vector<size_t> contents;  // of the InputDraw, one per call
+  std::vector<size_t> slots;     // where they go, one per call; all others are decoys
   std::chrono::nanoseconds limit;
-  double delay_seconds = 0;       // planted, spun inside the stamps
-  bool cold = false;              // empty the caches after the fill
+  double delay_seconds = 0;  // planted, spun inside the stamps
+  bool cold = false;         // empty the caches after the fill
 };
 
 struct UnitResult {

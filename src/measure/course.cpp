@@ -19,9 +19,9 @@ Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vecto
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string near = Nearest(name, known);
-    return Error{ErrorCode::kInvalidInput,
-                 fmt::format("contract {} has no workload \"{}\"; {}", contract.name, name,
-                             near.empty() ? "its workloads are " + Join(known, ", ") : "did you mean \"" + near + "\"?")};
+    return Error{ErrorCode::kInvalidInput, fmt::format("contract {} has no workload \"{}\"; {}", contract.name, name,
+                                                       near.empty() ? "its workloads are " + Join(known, ", ")
+                                                                    : "did you mean \"" + near + "\"?")};
   }
   const int processors = static_cast<int>(AllowedProcessors().size());
   std::vector<Course> courses;
@@ -33,12 +33,14 @@ Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vecto
     course.threads = threads > 0 ? threads : workload.threads.value_or(contract.policy.threads);
     if (course.threads == 0) course.threads = processors;
     if (course.threads > processors) {
-      return Error{ErrorCode::kInvalidInput, fmt::format("workload {} wants {} threads, this process may use {} processors; "
-                                                         "give --threads {}",
-                                                         workload.name, course.threads, processors, processors)};
+      return Error{ErrorCode::kInvalidInput,
+                   fmt::format("workload {} wants {} threads, this process may use {} processors; "
+                               "give --threads {}",
+                               workload.name, course.threads, processors, processors)};
     }
     ASSAY_TRY(course.work, WorkOf(contract, workload, course.shape, course.threads));
-    course.runner = std::make_unique<GroupRunner>(contract, workload, course.shape, auditor, seed.Derive("course " + workload.name));
+    course.runner = std::make_unique<GroupRunner>(contract, workload, course.shape, auditor,
+                                                  seed.Derive("course " + workload.name));
     courses.push_back(std::move(course));
   }
   if (courses.empty()) return Error{ErrorCode::kInvalidInput, "contract " + contract.name + " has no workload to time"};

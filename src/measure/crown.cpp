@@ -48,7 +48,7 @@ class Crowning {
   std::vector<Decision> dropped_;  // references that were refused while timed
   std::optional<RunRates> rates_;
   std::optional<Rejected> refused_;
-  std::string stopped_;            // why no further group was run
+  std::string stopped_;  // why no further group was run
   int kept_ = 0, redrawn_ = 0;
   Stopwatch spent_;
 };
@@ -94,13 +94,18 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
   std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
                            {.name = design_.copy, .artifact = &winner_, .planted_name = {}}};
   for (const auto& [name, artifact] : artifacts_) {
-    const bool compared = std::find(design_.references.begin(), design_.references.end(), name) != design_.references.end();
-    if (compared || headline_course) arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
+    const bool compared =
+        std::find(design_.references.begin(), design_.references.end(), name) != design_.references.end();
+    if (compared || headline_course)
+      arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
   }
   if (!headline_course) return arms;
   const auto witness = artifacts_.find(design_.witness);
   if (witness != artifacts_.end()) {
-    arms.push_back({.name = design_.witness_copy, .artifact = witness->second, .trusted = witness->second->trusted_code, .planted_name = {}});
+    arms.push_back({.name = design_.witness_copy,
+                    .artifact = witness->second,
+                    .trusted = witness->second->trusted_code,
+                    .planted_name = {}});
   }
   for (Arm& arm : arms) {
     if (arm.name != design_.witness_copy || state_.control_found) continue;
@@ -126,7 +131,8 @@ void Crowning::DropReference(const std::string& name, const Rejected& why) {
 
 // True when the group was quiet.
 Result<bool> Crowning::RunCourse(Course& course, int group) {
-  const GroupOptions options{.threads = course.threads, .depth = Depth::kDecide, .limits = UnitLimits::OfThisMachine(), .gated = true};
+  const GroupOptions options{
+      .threads = course.threads, .depth = Depth::kDecide, .limits = UnitLimits::OfThisMachine(), .gated = true};
   const std::vector<Arm> arms = ArmsOn(course);
   ASSAY_TRY(const GroupResult result, course.runner->Run(group, arms, options));
   units_.insert(units_.end(), result.units.begin(), result.units.end());
@@ -135,7 +141,8 @@ Result<bool> Crowning::RunCourse(Course& course, int group) {
     if (of_winner && !refused_) refused_ = why;
     if (!of_winner) DropReference(arm == design_.witness_copy ? design_.witness : arm, why);
   }
-  if (result.disturbed && state_.options.redraw) state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
+  if (result.disturbed && state_.options.redraw)
+    state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
   return !result.disturbed;
 }
 
@@ -172,12 +179,15 @@ std::optional<Rejected> Crowning::JudgeTimes() {
       const ArmFigures* winner = figures.Find(group, workload, design_.winner);
       if (winner == nullptr) continue;
       ++seen;
-      const ArmFigures* trusted = design_.witness == design_.winner ? nullptr : figures.Find(group, workload, design_.witness);
+      const ArmFigures* trusted =
+          design_.witness == design_.winner ? nullptr : figures.Find(group, workload, design_.witness);
       slower += GatedSlower(*winner, trusted) ? 1 : 0;
     }
     if (seen >= 2 && 2 * slower > seen) {
-      return RefusedWhileTimed(Reason::kGatedSlower, "gated calls",
-                               fmt::format("{}: single calls take more than 15 % longer than shared ones in {} of {} groups", workload, slower, seen));
+      return RefusedWhileTimed(
+          Reason::kGatedSlower, "gated calls",
+          fmt::format("{}: single calls take more than 15 % longer than shared ones in {} of {} groups", workload,
+                      slower, seen));
     }
   }
   return std::nullopt;
@@ -187,7 +197,8 @@ void Crowning::TellProgress(const Evidence& evidence) const {
   std::string text = fmt::format("decide: {} groups", kept_);
   for (const Decision& decision : evidence.decisions) {
     if (decision.workload != headline()) continue;
-    text += fmt::format(", {} {} x{:.2f} .. {:.2f}", decision.against, Name(decision.kind), decision.low, decision.high);
+    text +=
+        fmt::format(", {} {} x{:.2f} .. {:.2f}", decision.against, Name(decision.kind), decision.low, decision.high);
   }
   state_.Tell(text);
 }
@@ -227,7 +238,8 @@ Result<BenchOutcome> Crowning::Run() {
     ASSAY_TRY_STATUS(RunGroup());
     if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
     if (design_.references.empty()) stopped_ = "no reference is left";
-    if (redrawn_ > kFreeRedraws + kept_) stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn_, redrawn_ + kept_);
+    if (redrawn_ > kFreeRedraws + kept_)
+      stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn_, redrawn_ + kept_);
     if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", state_.options.most_seconds);
     if (!stopped_.empty()) break;
     if (kept_ < evidence.next_look) continue;
@@ -244,7 +256,8 @@ Result<BenchOutcome> Crowning::Run() {
 
 }  // namespace
 
-Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references) {
+Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner,
+                                          std::span<const Verified> references) {
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
   Crowning crowning(*state_, winner.artifact(), references);

@@ -73,7 +73,8 @@ struct Verdict {
   std::string note;
 };
 
-Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& ratios, const Values& copy_ratios, double margin) {
+Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& ratios, const Values& copy_ratios,
+                  double margin) {
   const Values opposite = Negated(ratios);
   if (Looks::Above(ratios, margin, look)) {
     const double regret = std::max(RegretOf(First(ratios, look.groups)), RegretOf(First(copy_ratios, look.groups)));
@@ -82,18 +83,24 @@ Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& 
             fmt::format("faster in the median, but {:.1f} % slower in its bad groups", 100 * std::expm1(regret))};
   }
   if (Looks::Above(opposite, margin, look)) return {DecisionKind::kSlower, true, ""};
-  if (Looks::Above(ratios, -kSameBand, look) && Looks::Above(opposite, -kSameBand, look)) return {DecisionKind::kSame, true, ""};
+  if (Looks::Above(ratios, -kSameBand, look) && Looks::Above(opposite, -kSameBand, look))
+    return {DecisionKind::kSame, true, ""};
   const bool open = looks.CanStill(ratios, margin, look) || looks.CanStill(opposite, margin, look) ||
                     (looks.CanStill(ratios, -kSameBand, look) && looks.CanStill(opposite, -kSameBand, look));
-  return {DecisionKind::kUndecided, !open, fmt::format("{} groups do not agree beyond the margin of {:.1f} %", look.groups, 100 * std::expm1(margin))};
+  return {DecisionKind::kUndecided, !open,
+          fmt::format("{} groups do not agree beyond the margin of {:.1f} %", look.groups, 100 * std::expm1(margin))};
 }
 
 // What all comparisons of one run share.
 class Judge {
  public:
   Judge(std::span<const RawUnit> units, const DecisionDesign& design)
-      : design_(design), figures_(units), groups_(figures_.Groups()), alpha_(design.alpha / static_cast<double>(std::max<size_t>(1, design.references.size()))),
-        looks_(GroupSequential(alpha_), design.most_groups), headline_(design.workloads.empty() ? "" : design.workloads.front()) {
+      : design_(design),
+        figures_(units),
+        groups_(figures_.Groups()),
+        alpha_(design.alpha / static_cast<double>(std::max<size_t>(1, design.references.size()))),
+        looks_(GroupSequential(alpha_), design.most_groups),
+        headline_(design.workloads.empty() ? "" : design.workloads.front()) {
     if (!design.witness.empty()) witness_ = figures_.LogRatios(headline_, design.witness, design.witness_copy);
     if (!design.planted.empty()) planted_ = figures_.LogRatios(headline_, design.planted, design.witness);
     copy_ = figures_.LogRatios(headline_, design.copy, design.winner);
@@ -164,7 +171,8 @@ Decision Judge::Compare(const std::string& reference, const std::string& workloa
   decision.high = std::exp(interval.high);
   decision.reproduction_low = std::exp(middle - std::hypot(middle - interval.low, between));
   decision.reproduction_high = std::exp(middle + std::hypot(interval.high - middle, between));
-  const bool decided = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSlower || decision.kind == DecisionKind::kSame;
+  const bool decided = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSlower ||
+                       decision.kind == DecisionKind::kSame;
   if (decided) decision.value = std::exp(middle);
   return decision;
 }
@@ -222,15 +230,18 @@ Evidence Judge::Run() const {
   for (Decision& decision : evidence.decisions) {
     decision.kind = DecisionKind::kUndecided;
     decision.value.reset();
-    decision.note = evidence.aa_decided ? "no claim: the run told an arm from its own copy"
-                                        : fmt::format("no claim: the run did not find a planted {:.0f} %", 100 * design_.plant);
+    decision.note = evidence.aa_decided
+                        ? "no claim: the run told an arm from its own copy"
+                        : fmt::format("no claim: the run did not find a planted {:.0f} %", 100 * design_.plant);
   }
   return evidence;
 }
 
 }  // namespace
 
-Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& design) { return Judge(units, design).Run(); }
+Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& design) {
+  return Judge(units, design).Run();
+}
 
 void SortByStrength(std::vector<Decision>& decisions, const std::string& headline) {
   // By what the winner surely has over each on the headline; a reference's other workloads follow it.

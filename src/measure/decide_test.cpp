@@ -76,7 +76,8 @@ TEST(DecideFromUnits, NeedsItsFirstLook) {
   const DecisionDesign design = PlainDesign();
   const int first = DecideFromUnits(units, design).next_look;
   EXPECT_GE(first, 7);  // fewer sign patterns cannot carry 1 %
-  for (int group = 0; group + 1 < first; ++group) PlayGroup(group, PlainArms(Constant(kReference / 5)), Quiet(), stream, "w", units);
+  for (int group = 0; group + 1 < first; ++group)
+    PlayGroup(group, PlainArms(Constant(kReference / 5)), Quiet(), stream, "w", units);
   Evidence evidence = DecideFromUnits(units, design);
   EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kUndecided);
   EXPECT_FALSE(evidence.decisions.at(0).value);
@@ -113,8 +114,10 @@ TEST(DecideFromUnits, ClaimsOnlyBeyondTheAskedMargin) {
   DecisionDesign design = PlainDesign();
   design.asked_margin = std::log(1.10);
   Stream stream(Seed::FromNumber(4));
-  EXPECT_NE(PlayDecision(design, PlainArms(Constant(kReference / 1.08)), Quiet(), stream).decisions[0].kind, DecisionKind::kFaster);
-  EXPECT_EQ(PlayDecision(design, PlainArms(Constant(kReference / 1.13)), Quiet(), stream).decisions[0].kind, DecisionKind::kFaster);
+  EXPECT_NE(PlayDecision(design, PlainArms(Constant(kReference / 1.08)), Quiet(), stream).decisions[0].kind,
+            DecisionKind::kFaster);
+  EXPECT_EQ(PlayDecision(design, PlainArms(Constant(kReference / 1.13)), Quiet(), stream).decisions[0].kind,
+            DecisionKind::kFaster);
 }
 
 TEST(DecideFromUnits, TheMarginFollowsTheTrustedArmAndNotTheCandidate) {
@@ -210,7 +213,8 @@ TEST(Streams, DriftAndStepsMoveBothArmsAndNoVerdict) {
 // +8 % in a good half of the restarts, half as fast in the others: a mean would see it, a median would not.
 TEST(Streams, ATwoFacedKernelIsNotCalledFaster) {
   const auto two_faced = [](int, Stream& s) { return s.Unit() < 0.56 ? kReference / 1.08 : kReference * 2; };
-  auto counts = Count(200, [&] { return two_faced; }, Quiet(), 20);
+  auto counts = Count(
+      200, [&] { return two_faced; }, Quiet(), 20);
   EXPECT_LE(counts[DecisionKind::kFaster], 4);
 }
 
@@ -221,7 +225,8 @@ TEST(Streams, ASelfSpoiltRestartIsALoss) {
     const double luck = 0.01 * s.Normal();
     return kReference * std::exp(luck) * (luck > 0 && s.Unit() < 0.8 ? 1.5 : 1.0);
   };
-  auto counts = Count(300, [&] { return spoils; }, Busy(), 21);
+  auto counts = Count(
+      300, [&] { return spoils; }, Busy(), 21);
   EXPECT_LE(counts[DecisionKind::kFaster], 3);
 }
 

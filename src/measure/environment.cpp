@@ -37,7 +37,8 @@ std::string ReadAll(const std::filesystem::path& path) {
 std::string FieldOf(std::string_view text, std::string_view key) {
   for (const std::string_view line : Split(text, '\n')) {
     const size_t colon = line.find(':');
-    if (colon != std::string_view::npos && Trim(line.substr(0, colon)) == key) return std::string(Trim(line.substr(colon + 1)));
+    if (colon != std::string_view::npos && Trim(line.substr(0, colon)) == key)
+      return std::string(Trim(line.substr(colon + 1)));
   }
   return "";
 }
@@ -152,8 +153,8 @@ int64_t LastLevelCacheBytes() {
 Machine ThisMachine() {
   Machine machine;
   const std::string info = ReadAll("/proc/cpuinfo");
-  machine.processor = fmt::format("{} family {} model {} stepping {}", FieldOf(info, "model name"), FieldOf(info, "cpu family"),
-                                  FieldOf(info, "model"), FieldOf(info, "stepping"));
+  machine.processor = fmt::format("{} family {} model {} stepping {}", FieldOf(info, "model name"),
+                                  FieldOf(info, "cpu family"), FieldOf(info, "model"), FieldOf(info, "stepping"));
   utsname name{};
   if (::uname(&name) == 0) machine.kernel = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
   machine.distribution = DistributionName();
@@ -196,7 +197,8 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
     snapshot.busy_seconds += now - idle - steal;
     snapshot.steal_seconds += steal;
   }
-  if (found != processors.size()) return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
+  if (found != processors.size())
+    return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
   AddTreeSeconds(snapshot);
   return snapshot;
 }
@@ -220,8 +222,8 @@ bool Disturbed(const Disturbance& disturbance, int processors) {
 }
 
 std::string Disturbance::Describe() const {
-  return fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s", foreign_seconds,
-                     wall_seconds, steal_seconds);
+  return fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s",
+                     foreign_seconds, wall_seconds, steal_seconds);
 }
 
 Result<std::optional<MachineLease>> MachineLease::Acquire(std::chrono::milliseconds patience) {

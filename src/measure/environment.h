@@ -26,10 +26,10 @@ int64_t LastLevelCacheBytes();
 // What all processors and this process's own tree had used at one moment.
 struct CpuSnapshot {
   std::chrono::steady_clock::time_point when;
-  double busy_seconds = 0;   // of the measured processors: neither idle nor stolen, from an arbitrary origin
-  double steal_seconds = 0;  // that the host took from them
-  double self_seconds = 0;         // this process
-  double descendant_seconds = 0;   // those that live, and those that were buried
+  double busy_seconds = 0;        // of the measured processors: neither idle nor stolen, from an arbitrary origin
+  double steal_seconds = 0;       // that the host took from them
+  double self_seconds = 0;        // this process
+  double descendant_seconds = 0;  // those that live, and those that were buried
 };
 Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors);
 

@@ -53,7 +53,8 @@ Figures::Figures(std::span<const RawUnit> units) {
       continue;
     }
     // A kernel that is nothing at all costs a nanosecond: logarithms need a positive number.
-    const double nanoseconds = std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1.0) / std::max(unit.calls, 1);
+    const double nanoseconds =
+        std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1.0) / std::max(unit.calls, 1);
     ArmFigures& figures = groups_[unit.group][unit.workload][unit.arm];
     (unit.gated ? figures.gated : figures.shared).push_back(nanoseconds * 1e-9);
   }
@@ -85,7 +86,8 @@ std::vector<std::string> Figures::Arms(const std::string& workload) const {
   return {arms.begin(), arms.end()};
 }
 
-std::vector<double> Figures::LogRatios(const std::string& workload, const std::string& slow, const std::string& fast) const {
+std::vector<double> Figures::LogRatios(const std::string& workload, const std::string& slow,
+                                       const std::string& fast) const {
   std::vector<double> ratios;
   for (const auto& [group, workloads] : groups_) {
     const ArmFigures* a = Find(group, workload, slow);

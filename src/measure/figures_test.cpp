@@ -10,8 +10,15 @@ namespace assay {
 namespace {
 
 RawUnit Unit(int group, const char* arm, double ms, int calls = 1, bool gated = false, bool redrawn = false) {
-  return {.group = group, .arm = arm, .workload = "w", .calls = calls, .wall_ns = static_cast<int64_t>(ms * 1e6 * calls) + 1000,
-          .null_ns = 1000, .cpu_ns = 0, .gated = gated, .redrawn = redrawn};
+  return {.group = group,
+          .arm = arm,
+          .workload = "w",
+          .calls = calls,
+          .wall_ns = static_cast<int64_t>(ms * 1e6 * calls) + 1000,
+          .null_ns = 1000,
+          .cpu_ns = 0,
+          .gated = gated,
+          .redrawn = redrawn};
 }
 
 TEST(Figures, AUnitIsWallMinusNullOverCallsAndTheMedianRunsOverUnits) {
@@ -25,7 +32,8 @@ TEST(Figures, AUnitIsWallMinusNullOverCallsAndTheMedianRunsOverUnits) {
 }
 
 TEST(Figures, RedrawnGroupsAreCountedAndLeftOut) {
-  const std::vector<RawUnit> units = {Unit(0, "a", 2, 1, false, true), Unit(0, "b", 2, 1, false, true), Unit(1, "a", 4), Unit(1, "b", 2)};
+  const std::vector<RawUnit> units = {Unit(0, "a", 2, 1, false, true), Unit(0, "b", 2, 1, false, true), Unit(1, "a", 4),
+                                      Unit(1, "b", 2)};
   const Figures figures(units);
   EXPECT_EQ(figures.redrawn(), 1);
   ASSERT_EQ(figures.LogRatios("w", "a", "b").size(), 1U);
@@ -33,7 +41,8 @@ TEST(Figures, RedrawnGroupsAreCountedAndLeftOut) {
 }
 
 TEST(Figures, AKernelThatTakesNoTimeStillHasALogarithm) {
-  const std::vector<RawUnit> units = {{.group = 0, .arm = "a", .workload = "w", .calls = 1, .wall_ns = 10, .null_ns = 50}};
+  const std::vector<RawUnit> units = {
+      {.group = 0, .arm = "a", .workload = "w", .calls = 1, .wall_ns = 10, .null_ns = 50}};
   EXPECT_GT(Figures(units).Find(0, "w", "a")->Seconds(), 0);
 }
 
@@ -67,7 +76,9 @@ TEST(ArmFigures, TheSlowerOfSharedAndGatedCounts) {
 }
 
 TEST(GatedSlower, AsksForMoreThanTheTrustedArmPays) {
-  const auto of = [](double shared, double gated) { return ArmFigures{std::vector<double>(6, shared), std::vector<double>(12, gated)}; };
+  const auto of = [](double shared, double gated) {
+    return ArmFigures{std::vector<double>(6, shared), std::vector<double>(12, gated)};
+  };
   const struct {
     const char* name;
     ArmFigures arm, trusted;

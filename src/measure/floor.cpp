@@ -79,8 +79,9 @@ std::optional<std::string> Implausible(double seconds, const Work& work, const M
                        work.workload, work.bytes, work.last_level_bytes, floor.peak_in_run / 1e9, 1 - kImpossibleSlack,
                        Seconds(floor.seconds));
   }
-  return fmt::format("{} a call on {}, but {:.0f} operations / {:.1f} G/s x {:.2f} = {}", Seconds(seconds), work.workload,
-                     work.operations, floor.peak_in_run / 1e9, 1 - kImpossibleSlack, Seconds(floor.seconds));
+  return fmt::format("{} a call on {}, but {:.0f} operations / {:.1f} G/s x {:.2f} = {}", Seconds(seconds),
+                     work.workload, work.operations, floor.peak_in_run / 1e9, 1 - kImpossibleSlack,
+                     Seconds(floor.seconds));
 }
 
 }  // namespace assay

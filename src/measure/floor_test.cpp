@@ -16,7 +16,12 @@ MachineRates Rates() {
 }
 
 Work Of(double operations, double bytes, CacheState state, int threads = 1, std::string unit = "f32") {
-  return {.workload = "w", .operations = operations, .bytes = bytes, .unit = std::move(unit), .state = state, .threads = threads,
+  return {.workload = "w",
+          .operations = operations,
+          .bytes = bytes,
+          .unit = std::move(unit),
+          .state = state,
+          .threads = threads,
           .last_level_bytes = 32'000'000};
 }
 

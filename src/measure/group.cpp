@@ -38,9 +38,15 @@ struct Turn {
 class GroupRunner::Group {
  public:
   Group(GroupRunner& runner, int number, std::span<const Arm> arms, const GroupOptions& options)
-      : runner_(runner), number_(number), arms_(arms), options_(options), stream_(runner.NextSeed("group")),
-        processors_(AllowedProcessors()), draw_(DrawGroup(runner.contract_, options.threads, processors_, stream_)),
-        rejected_(arms.size(), false), pace_(arms.size(), 0) {
+      : runner_(runner),
+        number_(number),
+        arms_(arms),
+        options_(options),
+        stream_(runner.NextSeed("group")),
+        processors_(AllowedProcessors()),
+        draw_(DrawGroup(runner.contract_, options.threads, processors_, stream_)),
+        rejected_(arms.size(), false),
+        pace_(arms.size(), 0) {
     for (const int processor : processors_) {
       if (std::find(draw_.cpus.begin(), draw_.cpus.end(), processor) == draw_.cpus.end()) free_.push_back(processor);
     }
@@ -89,7 +95,8 @@ void GroupRunner::Group::Reject(size_t arm, Rejected rejected) {
 std::vector<size_t> GroupRunner::Group::TrustedFirst() const {
   std::vector<size_t> order(arms_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
   return order;
 }
 
@@ -118,10 +125,13 @@ Status GroupRunner::Group::Drawn(size_t contents) {
 // the number of slots.  A process of its own finds it, once per artifact.
 Status GroupRunner::Group::PaceOne(size_t arm) {
   const Arm& one = arms_[arm];
-  ASSAY_TRY(Contestant::StartOutcome started,
-            Contestant::Start({.contract = &runner_.contract_, .shape = &runner_.shape_, .artifact = one.artifact,
-                               .threads = options_.threads, .slots = 2, .mode = mode()},
-                              draw_));
+  ASSAY_TRY(Contestant::StartOutcome started, Contestant::Start({.contract = &runner_.contract_,
+                                                                 .shape = &runner_.shape_,
+                                                                 .artifact = one.artifact,
+                                                                 .threads = options_.threads,
+                                                                 .slots = 2,
+                                                                 .mode = mode()},
+                                                                draw_));
   if (auto* rejected = std::get_if<Rejected>(&started)) {
     Reject(arm, std::move(*rejected));
     return Ok();
@@ -165,10 +175,7 @@ Status GroupRunner::Group::Pace() {
     if (!options_.gated) plan.gated = 0;
     result_.pace[arms_[arm].name] = pace_[arm];
     turns_.push_back({arm, false, plan});
-    if (arms_[arm].plant > 0) {
-      plan.gated = 0;
-      turns_.push_back({arm, true, plan});
-    }
+    if (arms_[arm].plant > 0) turns_.push_back({arm, true, plan});
   }
   return Ok();
 }
@@ -176,13 +183,17 @@ Status GroupRunner::Group::Pace() {
 Status GroupRunner::Group::StartAll() {
   contestants_.resize(arms_.size());
   std::vector<size_t> order = DrawSlots(arms_.size(), arms_.size(), stream_);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
   for (const size_t arm : order) {
     if (!Alive(arm)) continue;
-    ASSAY_TRY(Contestant::StartOutcome started,
-              Contestant::Start({.contract = &runner_.contract_, .shape = &runner_.shape_, .artifact = arms_[arm].artifact,
-                                 .threads = options_.threads, .slots = static_cast<size_t>(calls_) + 1, .mode = mode()},
-                                draw_));
+    ASSAY_TRY(Contestant::StartOutcome started, Contestant::Start({.contract = &runner_.contract_,
+                                                                   .shape = &runner_.shape_,
+                                                                   .artifact = arms_[arm].artifact,
+                                                                   .threads = options_.threads,
+                                                                   .slots = static_cast<size_t>(calls_) + 1,
+                                                                   .mode = mode()},
+                                                                  draw_));
     if (auto* rejected = std::get_if<Rejected>(&started)) {
       Reject(arm, std::move(*rejected));
       continue;
@@ -208,9 +219,15 @@ Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
   }
   if (kind == UnitKind::kWarmUp) return Ok();
   const UnitResult& unit = std::get<UnitResult>(verdict);
-  result_.units.push_back({.group = number_, .arm = turn.planted ? arm.planted_name : arm.name, .workload = runner_.workload_.name,
-                           .calls = calls, .wall_ns = unit.wall_ns, .null_ns = contestant.null_ns(), .cpu_ns = unit.cpu_ns,
-                           .gated = kind == UnitKind::kGated, .redrawn = false});
+  result_.units.push_back({.group = number_,
+                           .arm = turn.planted ? arm.planted_name : arm.name,
+                           .workload = runner_.workload_.name,
+                           .calls = calls,
+                           .wall_ns = unit.wall_ns,
+                           .null_ns = contestant.null_ns(),
+                           .cpu_ns = unit.cpu_ns,
+                           .gated = kind == UnitKind::kGated,
+                           .redrawn = false});
   return Ok();
 }
 
@@ -283,7 +300,8 @@ std::optional<double> GroupRunner::PaceOf(const Artifact& artifact) const {
 
 Result<GroupResult> GroupRunner::Run(int group, std::span<const Arm> arms, const GroupOptions& options) {
   if (workload_.state == CacheState::kWeightsCold || workload_.state == CacheState::kInSitu) {
-    return Error{ErrorCode::kUnavailable, fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};
   }
   Group one(*this, group, arms, options);
   return one.Run();

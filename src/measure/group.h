@@ -37,12 +37,12 @@ struct Arm {
 };
 
 struct GroupResult {
-  std::vector<RawUnit> units;                            // also of arms that were rejected later in the group
+  std::vector<RawUnit> units;                              // also of arms that were rejected later in the group
   std::vector<std::pair<std::string, Rejected>> rejected;  // by arm; it takes part no further
   Disturbance disturbance;
-  bool disturbed = false;                                // by others, never by an arm
+  bool disturbed = false;  // by others, never by an arm
   std::string why_disturbed;
-  std::map<std::string, double> pace;                    // arm -> seconds of a call, as planned with
+  std::map<std::string, double> pace;  // arm -> seconds of a call, as planned with
 };
 
 struct GroupOptions {

@@ -41,9 +41,15 @@ Result<InputDraw> InputDraw::Create(const Contract& contract, const Shape& shape
 }
 
 InputDraw::InputDraw(InputDraw&& other) noexcept
-    : contract_(other.contract_), shape_(std::move(other.shape_)), layouts_(std::move(other.layouts_)),
-      offsets_(std::move(other.offsets_)), scalars_(std::move(other.scalars_)), structured_(std::move(other.structured_)),
-      memory_(std::exchange(other.memory_, nullptr)), mapped_(other.mapped_), slots_(other.slots_),
+    : contract_(other.contract_),
+      shape_(std::move(other.shape_)),
+      layouts_(std::move(other.layouts_)),
+      offsets_(std::move(other.offsets_)),
+      scalars_(std::move(other.scalars_)),
+      structured_(std::move(other.structured_)),
+      memory_(std::exchange(other.memory_, nullptr)),
+      mapped_(other.mapped_),
+      slots_(other.slots_),
       bytes_per_slot_(other.bytes_per_slot_) {}
 
 InputDraw::~InputDraw() {
@@ -91,7 +97,8 @@ void InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
 
 std::span<const std::byte> InputDraw::TensorBytes(size_t tensor, size_t slot) const {
   if (offsets_[tensor] < 0) return {};
-  return {memory_ + static_cast<int64_t>(slot) * bytes_per_slot_ + offsets_[tensor], static_cast<size_t>(layouts_[tensor].byte_span)};
+  return {memory_ + static_cast<int64_t>(slot) * bytes_per_slot_ + offsets_[tensor],
+          static_cast<size_t>(layouts_[tensor].byte_span)};
 }
 
 std::span<const double> InputDraw::Scalars(size_t slot) const { return scalars_[slot]; }

@@ -39,7 +39,7 @@ class InputDraw {
   std::vector<int64_t> offsets_;  // within a slot; -1: no input
   std::vector<std::vector<double>> scalars_;
   std::vector<char> structured_;
-  std::byte* memory_ = nullptr;   // shared mapping: slots are no private memory
+  std::byte* memory_ = nullptr;  // shared mapping: slots are no private memory
   size_t mapped_ = 0;
   size_t slots_ = 0;
   int64_t bytes_per_slot_ = 0;

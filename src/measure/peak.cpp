@@ -27,7 +27,9 @@ constexpr double kOverWhole = 0.05;
 
 double Best(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
-double MedianOr(const std::vector<double>& values, double otherwise) { return values.empty() ? otherwise : Median(values); }
+double MedianOr(const std::vector<double>& values, double otherwise) {
+  return values.empty() ? otherwise : Median(values);
+}
 
 // The chain and every width in turns.
 std::pair<double, std::vector<FmaSample>> SampleWith(int threads, int tries) {
@@ -133,7 +135,7 @@ Result<Bandwidth> SampleBandwidth(int threads, int tries) {
   if (values == nullptr) return SystemError("256 MiB for the bandwidth probe", errno);
   constexpr size_t kValues = kBytes / sizeof(float);
   const auto count = static_cast<size_t>(threads);
-  const size_t half = kValues / 2 / (16 * count) * 16;   // of one thread's share of one array
+  const size_t half = kValues / 2 / (16 * count) * 16;  // of one thread's share of one array
   const size_t third = kValues / 3 / (16 * count) * 16;
   const std::function<void(int)> works[] = {
       [&](int number) {

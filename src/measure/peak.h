@@ -18,8 +18,8 @@ struct FmaSample {
 
 // What one calibration saw, before anybody judges it.
 struct PeakSample {
-  double clock_hz = 0;      // one thread, best try of the chain
-  double clock_all_hz = 0;  // all threads at once
+  double clock_hz = 0;                // one thread, best try of the chain
+  double clock_all_hz = 0;            // all threads at once
   std::vector<FmaSample> one_thread;  // one per width
   std::vector<FmaSample> all_threads;
 };

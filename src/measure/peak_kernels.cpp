@@ -21,12 +21,11 @@ constexpr float kAddend = 0.37F;
 
 #define ASSAY_FMA(width, n) "vfmadd231ps %%" width "14, %%" width "15, %%" width #n "\n\t"
 #define ASSAY_START(width, n) "vbroadcastss %[addend], %%" width #n "\n\t"
-#define ASSAY_FOURTEEN(form, width)                                                                    \
-  form(width, 0) form(width, 1) form(width, 2) form(width, 3) form(width, 4) form(width, 5)            \
-  form(width, 6) form(width, 7) form(width, 8) form(width, 9) form(width, 10) form(width, 11)          \
-  form(width, 12) form(width, 13)
+#define ASSAY_FOURTEEN(form, width)                                                                        \
+  form(width, 0) form(width, 1) form(width, 2) form(width, 3) form(width, 4) form(width, 5) form(width, 6) \
+      form(width, 7) form(width, 8) form(width, 9) form(width, 10) form(width, 11) form(width, 12) form(width, 13)
 // Accumulators grow by kFactor * kAddend each step; within the seconds of a run they stay finite.
-#define ASSAY_FMA_LOOP(width)                                                                          \
+#define ASSAY_FMA_LOOP(width) \
   asm volatile(ASSAY_FOURTEEN(ASSAY_START, width)                                                      \
                "vbroadcastss %[factor], %%" width "14\n\t"                                             \
                "vbroadcastss %[addend], %%" width "15\n\t"                                             \
@@ -68,7 +67,8 @@ std::vector<FmaKernel> Supported() {
   std::vector<FmaKernel> kernels;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) kernels.push_back({"512-bit FMA", 16, 14, FmaZmm});
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back({"256-bit FMA", 8, 14, FmaYmm});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    kernels.push_back({"256-bit FMA", 8, 14, FmaYmm});
 #endif
   if (kernels.empty()) kernels.push_back({"portable multiply and add", 4, 16, FmaPortable});
   return kernels;

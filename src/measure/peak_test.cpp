@@ -42,12 +42,18 @@ TEST(WholePipes, RoundsUpSoThatHalfAMachineCannotPass) {
 }
 
 TEST(JudgePeak, TakesTheWidthWithTheMostLanesTimesPipes) {
-  PeakSample zen5{.clock_hz = kClock, .clock_all_hz = kClock, .one_thread = {At(16, 2), At(8, 2)}, .all_threads = {At(16, 2, 2), At(8, 2, 2)}};
+  PeakSample zen5{.clock_hz = kClock,
+                  .clock_all_hz = kClock,
+                  .one_thread = {At(16, 2), At(8, 2)},
+                  .all_threads = {At(16, 2, 2), At(8, 2, 2)}};
   MachineRates rates = JudgePeak(zen5, 2);
   EXPECT_EQ(rates.refused, "");
   EXPECT_EQ(rates.lanes * rates.pipes, 32);
 
-  PeakSample zen4{.clock_hz = kClock, .clock_all_hz = kClock, .one_thread = {At(16, 1), At(8, 2)}, .all_threads = {At(16, 1, 2), At(8, 2, 2)}};
+  PeakSample zen4{.clock_hz = kClock,
+                  .clock_all_hz = kClock,
+                  .one_thread = {At(16, 1), At(8, 2)},
+                  .all_threads = {At(16, 1, 2), At(8, 2, 2)}};
   rates = JudgePeak(zen4, 2);
   EXPECT_EQ(rates.refused, "");
   EXPECT_EQ(rates.lanes * rates.pipes, 16);
@@ -58,7 +64,8 @@ TEST(JudgePeak, RefusesADisturbedMachineAndSaysWhat) {
   EXPECT_NE(JudgePeak(one, 1).refused, "");
 
   // One thread alone is fine; of two at once, one had to share its core.
-  PeakSample two{.clock_hz = kClock, .clock_all_hz = kClock, .one_thread = {At(16, 2)}, .all_threads = {At(16, 2 * 0.9, 2)}};
+  PeakSample two{
+      .clock_hz = kClock, .clock_all_hz = kClock, .one_thread = {At(16, 2)}, .all_threads = {At(16, 2 * 0.9, 2)}};
   const std::string why = JudgePeak(two, 2).refused;
   EXPECT_NE(why.find("2 threads"), std::string::npos) << why;
 
@@ -67,7 +74,8 @@ TEST(JudgePeak, RefusesADisturbedMachineAndSaysWhat) {
 }
 
 TEST(JudgePeak, AsksOfAllThreadsOnlyWhatTheirClockAllows) {
-  PeakSample slower_clock{.clock_hz = kClock, .clock_all_hz = 0.8 * kClock, .one_thread = {At(16, 2)}, .all_threads = {At(16, 2 * 0.8, 2)}};
+  PeakSample slower_clock{
+      .clock_hz = kClock, .clock_all_hz = 0.8 * kClock, .one_thread = {At(16, 2)}, .all_threads = {At(16, 2 * 0.8, 2)}};
   EXPECT_EQ(JudgePeak(slower_clock, 2).refused, "");
 }
 

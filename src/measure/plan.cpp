@@ -13,8 +13,8 @@
 namespace assay {
 namespace {
 
-constexpr double kFull = 3;   // within this of the fastest: all units
-constexpr double kSlow = 8;   // beyond it one unit, else two
+constexpr double kFull = 3;  // within this of the fastest: all units
+constexpr double kSlow = 8;  // beyond it one unit, else two
 constexpr double kLongSeconds = 10e-3;
 
 template <typename T>
@@ -24,9 +24,12 @@ void Shuffle(std::vector<T>& values, Stream& stream) {
 
 int FullUnits(double unit_seconds, Depth depth) {
   switch (depth) {
-    case Depth::kEstimate: return 4;
-    case Depth::kRank: return 6;
-    case Depth::kDecide: return unit_seconds >= kLongSeconds ? 6 : 12;
+    case Depth::kEstimate:
+      return 4;
+    case Depth::kRank:
+      return 6;
+    case Depth::kDecide:
+      return unit_seconds >= kLongSeconds ? 6 : 12;
   }
   return 6;
 }
@@ -72,7 +75,8 @@ std::vector<std::vector<int>> BalancedRounds(std::span<const int> units_per_arm,
   std::iota(order.begin(), order.end(), 0);
   // Where in the rounds an arm with few units starts is drawn, the distance between them is even.
   std::vector<int> phase;
-  for (size_t arm = 0; arm < units_per_arm.size(); ++arm) phase.push_back(most > 0 ? static_cast<int>(stream.Below(static_cast<uint64_t>(most))) : 0);
+  for (size_t arm = 0; arm < units_per_arm.size(); ++arm)
+    phase.push_back(most > 0 ? static_cast<int>(stream.Below(static_cast<uint64_t>(most))) : 0);
   for (int round = 0; round < most; ++round) {
     if (round % 2 == 0) {
       Shuffle(order, stream);

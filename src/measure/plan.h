@@ -12,7 +12,7 @@ namespace assay {
 
 // What bounds the calls of one unit.
 struct UnitLimits {
-  double target_seconds = 3e-3;           // kernels of 2 ms and more are alone in their unit
+  double target_seconds = 3e-3;  // kernels of 2 ms and more are alone in their unit
   double alone_seconds = 2e-3;
   int most_calls = 64;
   int64_t slot_bytes = int64_t{256} << 20;  // of one arm

@@ -25,7 +25,9 @@ struct Contender {
   std::vector<double> against_best;  // ln(best other / this), by group
   int round = 0;                     // the last one it took part in
   bool out = false, early = false, rejected = false;
-  double Score() const { return against_best.empty() ? -std::numeric_limits<double>::infinity() : Median(against_best); }
+  double Score() const {
+    return against_best.empty() ? -std::numeric_limits<double>::infinity() : Median(against_best);
+  }
 };
 
 std::vector<Contender*> StillIn(std::vector<Contender>& all) {
@@ -33,7 +35,8 @@ std::vector<Contender*> StillIn(std::vector<Contender>& all) {
   for (Contender& one : all) {
     if (!one.out) standing.push_back(&one);
   }
-  std::stable_sort(standing.begin(), standing.end(), [](const Contender* a, const Contender* b) { return a->Score() > b->Score(); });
+  std::stable_sort(standing.begin(), standing.end(),
+                   [](const Contender* a, const Contender* b) { return a->Score() > b->Score(); });
   return standing;
 }
 
@@ -82,7 +85,8 @@ Result<Ranking> KernelTimer::Rank(const Contract& contract, std::span<const Veri
       const std::vector<Contender*> standing = StillIn(all);
       if (standing.size() < 2) break;
       std::vector<Arm> arms;
-      for (const Contender* one : standing) arms.push_back({.name = one->name, .artifact = &one->verified->artifact(), .planted_name = {}});
+      for (const Contender* one : standing)
+        arms.push_back({.name = one->name, .artifact = &one->verified->artifact(), .planted_name = {}});
       ASSAY_TRY(const GroupResult result, state.QuietGroup(course, arms, Depth::kRank, ranking.units));
       for (Contender* one : standing) {
         one->round = round;
@@ -118,7 +122,8 @@ Result<Ranking> KernelTimer::Rank(const Contract& contract, std::span<const Veri
   });
   for (const Contender* one : order) {
     const double score = one->against_best.empty() ? 0 : one->Score();
-    ranking.order.push_back({one->verified->artifact().id, score, static_cast<int>(one->against_best.size()), one->early});
+    ranking.order.push_back(
+        {one->verified->artifact().id, score, static_cast<int>(one->against_best.size()), one->early});
   }
   ranking.seconds_spent = spent.Seconds();
   return ranking;

@@ -27,7 +27,8 @@ struct Stamps {
 
 }  // namespace
 
-std::vector<std::vector<double>> TriesTogether(int threads, int tries, std::span<const std::function<void(int)>> works) {
+std::vector<std::vector<double>> TriesTogether(int threads, int tries,
+                                               std::span<const std::function<void(int)>> works) {
   const std::vector<int>& processors = AllowedProcessors();
   const size_t rounds = works.size() * static_cast<size_t>(tries);
   std::vector<std::vector<Stamps>> stamps(static_cast<size_t>(threads), std::vector<Stamps>(rounds));

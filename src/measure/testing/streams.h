@@ -18,17 +18,17 @@ struct StreamArm {
   // Seconds a call in this group, before noise; a two-faced kernel has its own mind here.
   std::function<double(int group, Stream&)> seconds;
   int units = 6;
-  double delay = 0;         // planted, as a share
+  double delay = 0;  // planted, as a share
   int calls = 1;
   double gated_extra = -1;  // >= 0: as many gated units, this much slower each
 };
 
 struct StreamNoise {
-  double between = 0.01;    // of an arm between groups (layout luck)
-  double within = 0.01;     // of a unit
-  double tails = 0.1;       // share of units that take `tail_factor` times as long
+  double between = 0.01;  // of an arm between groups (layout luck)
+  double within = 0.01;   // of a unit
+  double tails = 0.1;     // share of units that take `tail_factor` times as long
   double tail_factor = 5;
-  double group_tails = 0;   // share of an arm's groups whose luck is five times as large
+  double group_tails = 0;  // share of an arm's groups whose luck is five times as large
   std::function<double(int group, int unit)> drift = [](int, int) { return 0.0; };  // common to all arms, ln
 };
 
@@ -37,8 +37,8 @@ inline std::function<double(int, Stream&)> Constant(double seconds) {
 }
 
 // One group, unit by unit, arms in turns.
-inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const StreamNoise& noise, Stream& stream, const std::string& workload,
-                      std::vector<RawUnit>& units) {
+inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const StreamNoise& noise, Stream& stream,
+                      const std::string& workload, std::vector<RawUnit>& units) {
   for (const StreamArm& arm : arms) {
     const double luck = noise.between * stream.Normal() * (stream.Unit() < noise.group_tails ? 5 : 1);
     const double base = arm.seconds(group, stream) * std::exp(luck) * (1 + arm.delay);
@@ -46,8 +46,14 @@ inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const Strea
       double value = base * factor * std::exp(noise.within * stream.Normal() + noise.drift(group, number));
       if (stream.Unit() < noise.tails) value *= noise.tail_factor;
       constexpr int64_t kNull = 50'000;
-      units.push_back({.group = group, .arm = arm.name, .workload = workload, .calls = calls,
-                       .wall_ns = static_cast<int64_t>(value * 1e9 * calls) + kNull, .null_ns = kNull, .cpu_ns = 0, .gated = gated,
+      units.push_back({.group = group,
+                       .arm = arm.name,
+                       .workload = workload,
+                       .calls = calls,
+                       .wall_ns = static_cast<int64_t>(value * 1e9 * calls) + kNull,
+                       .null_ns = kNull,
+                       .cpu_ns = 0,
+                       .gated = gated,
                        .redrawn = false});
     };
     for (int i = 0; i < arm.units; ++i) unit(i, arm.calls, false, 1);
@@ -56,8 +62,8 @@ inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const Strea
 }
 
 // Groups until the evidence is settled, exactly as a live decision asks for them.
-inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<StreamArm>& arms, const StreamNoise& noise, Stream& stream,
-                             std::vector<RawUnit>* kept = nullptr) {
+inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<StreamArm>& arms, const StreamNoise& noise,
+                             Stream& stream, std::vector<RawUnit>* kept = nullptr) {
   std::vector<RawUnit> units;
   Evidence evidence = DecideFromUnits(units, design);
   for (int group = 0; !evidence.settled;) {
@@ -82,8 +88,11 @@ inline DecisionDesign PlainDesign() {
 }
 
 inline std::vector<StreamArm> PlainArms(std::function<double(int, Stream&)> candidate, double reference = 10e-3) {
-  return {{"candidate", candidate}, {"copy of candidate", candidate}, {"reference", Constant(reference)},
-          {"copy of reference", Constant(reference)}, {"reference + 3 %", Constant(reference), 6, 0.03}};
+  return {{"candidate", candidate},
+          {"copy of candidate", candidate},
+          {"reference", Constant(reference)},
+          {"copy of reference", Constant(reference)},
+          {"reference + 3 %", Constant(reference), 6, 0.03}};
 }
 
 }  // namespace assay::testing

@@ -44,11 +44,13 @@ inline Contract TimedToy() {
 
 // A right kernel that also counts to `loops`, so that there is something to time.
 inline std::string CountingKernel(long loops, const std::string& body = "") {
-  return ToyKernel(body + "\n  for (volatile long spent = 0; spent < " + std::to_string(loops) + "; spent = spent + 1) {}");
+  return ToyKernel(body + "\n  for (volatile long spent = 0; spent < " + std::to_string(loops) +
+                   "; spent = spent + 1) {}");
 }
 
 // Builds each source once for the whole test program.
-inline Artifact BuildToy(const Contract& contract, const std::filesystem::path& cache, const std::string& source, const std::string& name) {
+inline Artifact BuildToy(const Contract& contract, const std::filesystem::path& cache, const std::string& source,
+                         const std::string& name) {
   CppBuilder builder(cache);
   const auto family = ParseTemplate(source, "toy.cpp", contract);
   ASSAY_CHECK(family.ok());
@@ -75,8 +77,11 @@ class FullAudit : public Auditor {
         const float expected = 2.0F * x + static_cast<float>(call.scalars[0]);
         // Fused or not: half a step either way.
         if (!(std::abs(y - expected) <= 1e-5F)) {
-          return std::optional<Rejected>(Rejected{.stage = Stage::kMeasure, .reason = Reason::kAuditMismatch, .check = "audit",
-                                                  .evidence = "element " + std::to_string(i), .checks = {}});
+          return std::optional<Rejected>(Rejected{.stage = Stage::kMeasure,
+                                                  .reason = Reason::kAuditMismatch,
+                                                  .check = "audit",
+                                                  .evidence = "element " + std::to_string(i),
+                                                  .checks = {}});
         }
       }
     }
