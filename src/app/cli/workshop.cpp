@@ -139,7 +139,8 @@ Versions VersionsHere(const Contract& contract) {
 Result<Machine> MachineHere() {
   Machine machine = ThisMachine();
   ASSAY_TRY(const Walls walls, ProbeWalls());
-  for (const std::string_view wall : Split(walls.Summary(), ' ')) {
+  const std::string standing = walls.Summary();  // Split gives views into it
+  for (const std::string_view wall : Split(standing, ' ')) {
     if (!wall.empty()) machine.walls.emplace_back(wall);
   }
   machine.gaps = walls.Missing();
