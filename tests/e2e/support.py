@@ -133,6 +133,7 @@ class Workspace(unittest.TestCase):
 
     def check_sense(self, run):
         """What the schema cannot say."""
+        self.assertTrue(all(re.fullmatch(r"[a-z]+\d*", wall) for wall in run["machine"]["walls"]), run["machine"])
         attempts = run["attempts"]
         self.assertEqual(list(range(1, len(attempts) + 1)), [a["id"] for a in attempts])
         own = [a for a in attempts if a["duplicate_of"] is None]

@@ -8,12 +8,14 @@ import fcntl
 import os
 import pty
 import re
+import shutil
+import signal
 import struct
 import subprocess
 import termios
 import unicodedata
 
-from support import DONE, ENDED, LIMIT, PROGRAM, REFUSED, ROOT, TOY, USAGE, Workspace, main
+from support import DONE, ENDED, INTERRUPTED, LIMIT, PROGRAM, REFUSED, ROOT, TOY, USAGE, Workspace, main
 
 GOLDEN = ROOT / "tests/golden"
 ACCEPT = os.environ.get("ASSAY_ACCEPT", "") not in ("", "0")
@@ -151,8 +153,8 @@ class Golden(Workspace):
         out = self.expect(DONE, *command).out
         self.check("verify_honest", command, out, scrub_verdict)
 
-    def run_on_a_terminal(self, *command, **more):
-        """Everything that an 80-column terminal saw, and the exit code."""
+    def run_on_a_terminal(self, *command, enough=None, **more):
+        """Everything that an 80-column terminal saw, and the exit code; with `enough` it is interrupted once it saw that."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
         process = subprocess.Popen([PROGRAM, *command], cwd=self.folder, env=self.environment(**more), stdin=follower, stdout=follower, stderr=follower,
@@ -167,30 +169,35 @@ class Golden(Workspace):
             if not piece:
                 break
             seen += piece
+            if enough and enough in seen:
+                process.send_signal(signal.SIGINT)
+                enough = None
         os.close(leader)
-        code = process.wait(LIMIT)
-        self.assertIn(code, ENDED, seen.decode(errors="replace")[-4000:])
-        return seen.decode(errors="replace")
+        return process.wait(LIMIT), seen.decode(errors="replace")
 
-    def test_the_end_of_a_campaign_with_and_without_a_terminal(self):
+    def test_a_campaign_on_a_terminal(self):
         command = ["run", "toy_scale_add", "--budget", "2", "--report", "page.html"]
-        outcome = self.expect(ENDED, *command)
-        self.assertNotIn("\x1b", outcome.out + outcome.err, "no escape codes without a terminal")
-        self.assertNotIn("\r", outcome.out + outcome.err)
-        self.check_width(outcome.err)
-        lines = [line for line in outcome.err.splitlines() if line.startswith("[")]
-        self.assertGreaterEqual(len(lines), 2, "one line an attempt")
-        self.check("campaign_plain", command, outcome.out, scrub_summary)
-
-        seen = self.run_on_a_terminal(*command)
+        code, seen = self.run_on_a_terminal(*command)
+        self.assertIn(code, ENDED, seen[-4000:])
         self.assertIn("\x1b[2K", seen, "a terminal sees progress on one line")
         shown = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", seen).replace("\r\n", "\n")
-        self.check_width("\n".join(shown.replace("\r", "\n").split("\n")[:-1]).replace(str(self.folder), "WORKSPACE"))
+        self.check_width(scrub_places(shown.replace("\r", "\n"), self))
         summary = shown[shown.rindex("\ntoy_scale_add: "):]
         self.check("campaign_terminal", command, summary, scrub_summary)
 
-        seen = self.run_on_a_terminal(*command, NO_COLOR="1")
+        code, seen = self.run_on_a_terminal(*command, enough=b" s |", NO_COLOR="1")
+        self.assertEqual(INTERRUPTED, code, seen[-4000:])
         self.assertIsNone(re.search(r"\x1b\[[0-9;]*m", seen), "NO_COLOR is obeyed")
+
+    def test_a_campaign_without_a_terminal(self):
+        shutil.rmtree(self.folder / "contracts")
+        self.toy("toy_scale_add", template=ZEROS)
+        command = ["run", "toy_scale_add", "--budget", "2", "--report", "page.html"]
+        outcome = self.expect(REFUSED, *command)
+        self.assertNotRegex(outcome.out + outcome.err, r"[\x1b\r]", "no escape codes without a terminal")
+        self.check_width(outcome.err)
+        self.assertRegex(outcome.err, r"(?m)^\[  1/2\] rejected wrong_answer ")
+        self.check("campaign_plain", command, outcome.out, scrub_summary)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class Init(Workspace):
         checked = self.expect(DONE, "contract", "check", "row_sums")
         self.assertIn("row_sums: admitted", checked.out)
 
-        self.expect(ENDED, "run", "row_sums", "--budget", 4, "--json", "run.json", "--report", "page.html")
+        self.expect(ENDED, "run", "row_sums", "--budget", 2, "--json", "run.json", "--report", "page.html")
         run = self.check_json(self.folder / "run.json")
         self.assertEqual("row_sums", run["contract"])
         self.assertIsNotNone(run["incumbent"])
