@@ -17,7 +17,7 @@ constexpr double kPlant = 0.03;
 // A witness this many times slower than the winner would cost more than everything else together.
 constexpr double kDearWitness = 8;
 // A redrawn group costs as much as a kept one; when every second one is lost the machine is too busy.
-constexpr int kFreeRedraws = 3;
+constexpr int kFreeRedraws = 6;
 constexpr int kBandwidthEvery = 4;
 constexpr double kSlowProbe = 0.85;  // of what the clock promises: the probe shared its core
 

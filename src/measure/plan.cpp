@@ -61,7 +61,7 @@ ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth
   if (times_slower <= kFull) {
     units.units = FullUnits(fastest_seconds * calls, depth);
   } else {
-    units.units = times_slower <= kSlow ? 2 : 1;
+    units.units = times_slower <= kSlow && depth != Depth::kEstimate ? 2 : 1;
   }
   if (times_slower > kSlow) units.calls = std::max(1, static_cast<int>(calls * kSlow / times_slower));
   if (calls > 1) units.gated = times_slower <= kFull ? (depth == Depth::kDecide ? 12 : 6) : 2;

@@ -38,8 +38,9 @@ struct ArmUnits {
 enum class Depth { kEstimate, kRank, kDecide };
 
 // An arm within three times the fastest gets the full number of units (six when they are long,
-// twelve when they are short), up to eight times two, beyond that one.  Very slow arms also run
-// fewer calls a unit: their data are then no colder than the others', so it is never to their harm.
+// twelve when they are short), up to eight times two (one in an estimate), beyond that one.  Very
+// slow arms also run fewer calls a unit: their data are then no colder than the others', so it is
+// never to their harm.
 ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth);
 
 // Round by round, the arms in the order in which their units run.  Each pair of rounds is a random

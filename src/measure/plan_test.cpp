@@ -55,6 +55,7 @@ TEST(UnitsFor, SlowArmsGetFewUnits) {
       {"more than eight times: one", 161e-3, 20e-3, 1, Depth::kDecide, {1, 1, 0}},
       {"sixteen times, shared: half the calls", 16e-3, 1e-3, 4, Depth::kDecide, {1, 2, 2}},
       {"estimates are short", 20e-3, 20e-3, 1, Depth::kEstimate, {4, 1, 0}},
+      {"and their slow arms shorter", 70e-3, 20e-3, 1, Depth::kEstimate, {1, 1, 0}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
