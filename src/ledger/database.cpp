@@ -8,8 +8,8 @@ namespace assay {
 Result<Database> Database::Open(const std::filesystem::path& path) {
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  Database database(handle);
-  if (code != SQLITE_OK) return database.Failed("cannot open " + path.string());
+  Database database(handle, path.string());
+  if (code != SQLITE_OK) return database.Failed();
   // A second process (the page, another command) may be reading or writing: wait, do not fail.
   sqlite3_busy_timeout(handle, 10'000);
   const Status ready = database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;");
@@ -19,20 +19,21 @@ Result<Database> Database::Open(const std::filesystem::path& path) {
 
 Database::~Database() { sqlite3_close(handle_); }
 
-Error Database::Failed(std::string_view doing) const {
+Error Database::Failed() const {
   const int code = handle_ != nullptr ? sqlite3_errcode(handle_) : SQLITE_NOMEM;
   const ErrorCode kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ErrorCode::kCorrupt : ErrorCode::kIo;
-  return Error{kind, std::string(doing) + ": " + (handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory")};
+  const std::string remedy = kind == ErrorCode::kCorrupt ? "; restore it from a copy, or move it away to begin a new ledger" : "";
+  return Error{kind, path_ + ": " + (handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory") + remedy};
 }
 
 Status Database::Execute(const std::string& sql) {
-  if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return Failed("ledger");
+  if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return Failed();
   return Ok();
 }
 
 Result<sqlite3_stmt*> Database::Bind(std::string_view sql, const std::vector<Cell>& parameters) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) return Failed("ledger");
+  if (sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) return Failed();
   int index = 0;
   for (const Cell& cell : parameters) {
     ++index;
@@ -44,7 +45,7 @@ Result<sqlite3_stmt*> Database::Bind(std::string_view sql, const std::vector<Cel
     }
     if (code != SQLITE_OK) {
       sqlite3_finalize(statement);
-      return Failed("ledger");
+      return Failed();
     }
   }
   return statement;
@@ -53,7 +54,7 @@ Result<sqlite3_stmt*> Database::Bind(std::string_view sql, const std::vector<Cel
 Status Database::Run(std::string_view sql, const std::vector<Cell>& parameters) {
   ASSAY_TRY(sqlite3_stmt * statement, Bind(sql, parameters));
   const int code = sqlite3_step(statement);
-  const Status status = code == SQLITE_DONE ? Ok() : Status(Failed("ledger"));
+  const Status status = code == SQLITE_DONE ? Ok() : Status(Failed());
   sqlite3_finalize(statement);
   return status;
 }
@@ -78,7 +79,7 @@ Result<std::vector<Database::Row>> Database::Query(std::string_view sql, const s
     rows.push_back(std::move(row));
   }
   if (code != SQLITE_DONE) {
-    Error error = Failed("ledger");
+    Error error = Failed();
     sqlite3_finalize(statement);
     return error;
   }

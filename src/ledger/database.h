@@ -20,7 +20,7 @@ namespace assay {
 class Database {
  public:
   static Result<Database> Open(const std::filesystem::path& path);
-  Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
   Database& operator=(Database&&) = delete;
   ~Database();
 
@@ -32,10 +32,12 @@ class Database {
   Result<std::vector<Row>> Query(std::string_view sql, const std::vector<Cell>& parameters);
 
  private:
-  explicit Database(sqlite3* handle) : handle_(handle) {}
-  Error Failed(std::string_view doing) const;
+  Database(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  // The library's message under the file's name.
+  Error Failed() const;
   Result<sqlite3_stmt*> Bind(std::string_view sql, const std::vector<Cell>& parameters);
   sqlite3* handle_ = nullptr;
+  std::string path_;
 };
 
 // Rolled back unless committed: no path out of a scope leaves half a row.

@@ -43,7 +43,7 @@ std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) 
     const std::string value = d.value ? Times(*d.value) : "-";
     if (many) table.Add({d.against, d.workload, std::string(Name(d.kind)), value, Interval(d), std::to_string(d.groups)});
     if (!many) {
-      table.Add({d.against, std::string(Name(d.kind)), value, Interval(d), Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
+      table.Add({d.against, std::string(Name(d.kind)), value, Interval(d), d.groups == 0 ? "-" : Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
                  std::to_string(d.groups)});
     }
   }
@@ -62,6 +62,7 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 }
 
 std::string FloorLine(const Incumbent& i) {
+  if (!(i.floor_fraction > 0)) return "floor: not reached by a measured time in this run";
   const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
   return fmt::format("floor: {:.3f} of the {} measured in this run ({}), workload {}", i.floor_fraction, i.floor.bound_by,
                      Rate(i.floor.peak_in_run, bytes), i.floor.workload);

@@ -22,7 +22,8 @@ namespace assay {
 namespace {
 
 std::string Replay(const RunArguments& a) {
-  std::string command = fmt::format("assay run {} --budget {} --seed {} --strategy {}", a.contract, a.budget, a.seed, a.strategy);
+  std::string command = fmt::format("assay run {} --budget {} --seed {}", a.contract, a.budget, a.seed);
+  if (a.strategy != RunArguments().strategy) command += " --strategy " + a.strategy;
   if (a.seconds > 0) command += fmt::format(" --seconds {}", a.seconds);
   if (a.threads) command += fmt::format(" --threads {}", *a.threads);
   for (const std::string& workload : a.workloads) command += " --workload " + workload;
