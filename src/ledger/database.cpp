@@ -12,8 +12,7 @@ Result<Database> Database::Open(const std::filesystem::path& path) {
   if (code != SQLITE_OK) return database.Failed();
   // A second process (the page, another command) may be reading or writing: wait, do not fail.
   sqlite3_busy_timeout(handle, 10'000);
-  const Status ready = database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;");
-  if (!ready.ok()) return Annotate(ready.error(), "cannot use " + path.string());
+  ASSAY_TRY_STATUS(database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"));
   return database;
 }
 

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "app/cli/help.h"
 #include "base/text.h"
@@ -27,9 +26,6 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) 
   return pairs;
 }
 
-// Not a number is neither below nor above a limit, so that a range alone would let it through.
-std::string RefuseNan(const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "wants a number, got " + Printable(text); }
-
 // CLI11's own Range lets NaN through.
 const CLI::Validator kFraction(
     [](std::string& text) {
@@ -39,6 +35,15 @@ const CLI::Validator kFraction(
       return number && value >= 0 && value <= 10 ? std::string() : "wants a number from 0 to 10, got " + Printable(text);
     },
     "FRACTION");
+
+// CLI11 wraps a minus sign around into a huge seed.
+const CLI::Validator kWhole(
+    [](std::string& text) {
+      uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      return error == std::errc() && end == text.data() + text.size() ? std::string() : "wants a whole number from 0 upward, got " + Printable(text);
+    },
+    "WHOLE");
 
 // One command line in the making: the option objects that CLI11 fills.
 struct Line {
@@ -53,7 +58,6 @@ struct Line {
   ReportArguments report;
   DoctorArguments doctor;
   int threads = 0;
-  int64_t seed = 1;
   std::string resume;
   std::vector<std::string> verify_knobs, bench_knobs;
   CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app, *report_app, *doctor_app;
@@ -82,11 +86,11 @@ struct Line {
     run_app->add_option("CONTRACT", run.contract)->required();
     run_app->add_option("--budget", run.budget)->check(CLI::Range(1, 1000000));
     run_app->add_option("--seconds", run.seconds)->check(RefuseNan)->check(CLI::PositiveNumber);
-    run_app->add_option("--seed", run.seed)->check(CLI::NonNegativeNumber);
+    run_app->add_option("--seed", run.seed)->check(kWhole);
     run_app->add_option("--strategy", run.strategy);
     AddThreads(run_app);
     run_app->add_option("--workload", run.workloads)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    run_app->add_option("--margin", run.margin)->check(RefuseNan)->check(kFraction);
+    run_app->add_option("--margin", run.margin)->check(kFraction);
     resume_option = run_app->add_option("--resume", resume)->expected(0, 1);
     run_app->add_option("--json", run.json);
     run_app->add_option("--report", run.report);
@@ -113,7 +117,7 @@ struct Line {
     bench_app->add_option("--flag", bench.flags)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bench_app->add_option("--workload", bench.workloads)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     AddThreads(bench_app);
-    bench_app->add_option("--margin", bench.margin)->check(RefuseNan)->check(kFraction);
+    bench_app->add_option("--margin", bench.margin)->check(kFraction);
     bench_app->add_option("--json", bench.json);
   }
 
@@ -158,7 +162,6 @@ struct Line {
     for (const CLI::Option* option : threads_options) {
       if (option->count() > 0) asked_threads = threads;
     }
-    run.seed = static_cast<uint64_t>(seed);
     run.threads = verify.threads = bench.threads = asked_threads;
     if (resume_option->count() > 0) run.resume = resume;
     verify.knobs = Pairs(verify_knobs);
