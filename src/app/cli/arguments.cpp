@@ -36,6 +36,15 @@ const CLI::Validator kFraction(
     },
     "FRACTION");
 
+const CLI::Validator kPositive(
+    [](std::string& text) {
+      double value = std::nan("");
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool number = error == std::errc() && end == text.data() + text.size();
+      return number && value > 0 && value < 1e9 ? std::string() : "wants a number of seconds above 0, got " + Printable(text);
+    },
+    "SECONDS");
+
 // CLI11 wraps a minus sign around into a huge seed.
 const CLI::Validator kWhole(
     [](std::string& text) {
@@ -85,7 +94,7 @@ struct Line {
     run_app = Command(app, "run");
     run_app->add_option("CONTRACT", run.contract)->required();
     run_app->add_option("--budget", run.budget)->check(CLI::Range(1, 1000000));
-    run_app->add_option("--seconds", run.seconds)->check(RefuseNan)->check(CLI::PositiveNumber);
+    run_app->add_option("--seconds", run.seconds)->check(kPositive);
     run_app->add_option("--seed", run.seed)->check(kWhole);
     run_app->add_option("--strategy", run.strategy);
     AddThreads(run_app);

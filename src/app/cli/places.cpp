@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/places.h"
 
+#include <algorithm>
+
 #include "contract/load.h"
 
 namespace assay {
@@ -23,7 +25,13 @@ std::vector<fs::path> ContractFolders() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   folders.push_back(program.parent_path().parent_path() / "share/assay/contracts");
   folders.emplace_back(fs::path(ASSAY_SOURCE_DIR) / "contracts");
-  return folders;
+  // The same folder under two names (run inside the sources) would list its contracts twice.
+  std::vector<fs::path> distinct;
+  for (const fs::path& folder : folders) {
+    const fs::path real = fs::weakly_canonical(folder, error);
+    if (std::find(distinct.begin(), distinct.end(), real) == distinct.end()) distinct.push_back(real);
+  }
+  return distinct;
 }
 
 Result<fs::path> LocateContract(std::string_view name_or_path) { return FindContract(name_or_path, ContractFolders()); }
