@@ -3,6 +3,7 @@
 // The decision: one frozen winner, fresh groups, every reference and two copies in each of them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +31,9 @@ class Crowning {
   Result<BenchOutcome> Run();
 
  private:
+  Status ChooseWitness();
+  void SetWitness(const std::string& name);  // an arm of `artifacts_`, or "" for the winner itself
+  bool Compared(const std::string& name) const;
   std::vector<Arm> ArmsOn(const Course& course) const;
   Status RunGroup();
   Result<bool> RunCourse(Course& course, int group);
@@ -57,17 +61,10 @@ Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<
     : state_(state), winner_(winner) {
   std::vector<const Artifact*> all = {&winner};
   for (const Verified& reference : references) all.push_back(&reference.artifact());
-  const Artifact* witness = state.witness ? &state.witness->artifact() : nullptr;
-  size_t witness_at = 0;
-  for (size_t i = 1; i < all.size(); ++i) {
-    if (witness != nullptr && all[i]->id == witness->id) witness_at = i;
-  }
-  const GroupRunner& runner = *state.courses.front().runner;
-  const auto winner_pace = runner.PaceOf(winner), witness_pace = witness ? runner.PaceOf(*witness) : std::nullopt;
-  const bool dear = winner_pace && witness_pace && *witness_pace > kDearWitness * *winner_pace;
-  if (witness != nullptr && witness_at == 0 && !dear) {
-    witness_at = all.size();
-    all.push_back(witness);
+  if (state.witness) {
+    const Artifact* witness = &state.witness->artifact();
+    const auto same = [&](const Artifact* other) { return other->id == witness->id; };
+    if (std::none_of(all.begin() + 1, all.end(), same)) all.push_back(witness);
   }
   const std::vector<std::string> names = ArmNames(all);
   for (size_t i = 1; i < all.size(); ++i) artifacts_[names[i]] = all[i];
@@ -76,16 +73,47 @@ Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<
   design_.copy = "copy of " + names[0];
   for (size_t i = 1; i <= references.size(); ++i) design_.references.push_back(names[i]);
   for (const Course& course : state.courses) design_.workloads.push_back(course.workload->name);
-  // Without a trusted arm that is cheap enough, the winner's copy stands in.
-  const bool trusted = witness_at > 0 && !dear;
-  design_.witness = trusted ? names[witness_at] : design_.winner;
-  design_.witness_copy = trusted ? "copy of " + design_.witness : design_.copy;
   design_.plant = kPlant;
-  design_.planted = fmt::format("{} + {:.0f} %", design_.witness_copy, 100 * kPlant);
+  SetWitness("");
   design_.control_found_before = state.control_found;
   design_.alpha = state.options.alpha;
   design_.asked_margin = std::log1p(state.options.asked_margin);
   design_.most_groups = state.options.most_groups;
+}
+
+// Without a trusted arm that is cheap enough, the winner's copy stands in.
+void Crowning::SetWitness(const std::string& name) {
+  design_.witness = name.empty() ? design_.winner : name;
+  design_.witness_copy = "copy of " + design_.witness;
+  design_.planted = fmt::format("{} + {:.0f} %", design_.witness_copy, 100 * kPlant);
+}
+
+bool Crowning::Compared(const std::string& name) const {
+  return std::find(design_.references.begin(), design_.references.end(), name) != design_.references.end();
+}
+
+// The fastest arm that nobody has a reason to tune against us: it gets the most units for its time,
+// and its own copy and the planted one cost least.  Speed alone chooses it, before any group.
+Status Crowning::ChooseWitness() {
+  Course& course = state_.courses.front();
+  std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}}};
+  for (const auto& [name, artifact] : artifacts_) {
+    arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
+  }
+  ASSAY_TRY_STATUS(course.runner->Pace(arms, {.threads = course.threads, .limits = UnitLimits::OfThisMachine()}));
+  const auto of_winner = course.runner->PaceOf(winner_);
+  double best = of_winner ? kDearWitness * *of_winner : std::numeric_limits<double>::infinity();
+  std::string chosen;
+  for (const auto& [name, artifact] : artifacts_) {
+    const auto pace = course.runner->PaceOf(*artifact);
+    const bool trusted = artifact->trusted_code || (state_.witness && state_.witness->artifact().id == artifact->id);
+    if (!trusted || !pace || *pace > best) continue;
+    best = *pace;
+    chosen = name;
+  }
+  SetWitness(chosen);
+  std::erase_if(artifacts_, [&](const auto& one) { return one.first != chosen && !Compared(one.first); });
+  return Ok();
 }
 
 // Copies are the same bytes in a process of their own.  The witness's copy runs on the headline only.
@@ -94,9 +122,7 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
   std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
                            {.name = design_.copy, .artifact = &winner_, .planted_name = {}}};
   for (const auto& [name, artifact] : artifacts_) {
-    const bool compared =
-        std::find(design_.references.begin(), design_.references.end(), name) != design_.references.end();
-    if (compared || headline_course)
+    if (Compared(name) || headline_course)
       arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
   }
   if (!headline_course) return arms;
@@ -116,17 +142,16 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
 }
 
 void Crowning::DropReference(const std::string& name, const Rejected& why) {
-  Decision decision;
-  decision.against = name;
-  decision.workload = headline();
-  decision.note = fmt::format("{} was refused while it was timed: {}: {}", name, Name(why.reason), why.evidence);
-  dropped_.push_back(decision);
+  if (Compared(name)) {
+    Decision decision;
+    decision.against = name;
+    decision.workload = headline();
+    decision.note = fmt::format("{} was refused while it was timed: {}: {}", name, Name(why.reason), why.evidence);
+    dropped_.push_back(decision);
+  }
   std::erase(design_.references, name);
   artifacts_.erase(name);
-  if (name != design_.witness) return;
-  design_.witness = design_.winner;
-  design_.witness_copy = design_.copy;
-  design_.planted = fmt::format("{} + {:.0f} %", design_.witness_copy, 100 * kPlant);
+  if (name == design_.witness) SetWitness("");
 }
 
 // True when the group was quiet.
@@ -233,6 +258,7 @@ Result<BenchOutcome> Crowning::Run() {
   ASSAY_TRY(RunRates* const seen, state_.RatesFor(state_.courses.front().threads));
   // The same run's own rates: its medians start anew, the best ever seen stays the best.
   if (seen != nullptr) rates_ = seen->Anew();
+  ASSAY_TRY_STATUS(ChooseWitness());
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
     ASSAY_TRY_STATUS(RunGroup());

@@ -53,6 +53,10 @@ class GroupRunner::Group {
   }
 
   Result<GroupResult> Run();
+  Status PaceOnly() {
+    const PinScope place(free_);
+    return Pace();
+  }
 
  private:
   WaitMode mode() const { return free_.empty() ? WaitMode::kSleep : WaitMode::kSpin; }
@@ -292,6 +296,11 @@ GroupRunner::GroupRunner(const Contract& contract, const Workload& workload, Sha
 GroupRunner::~GroupRunner() = default;
 
 Seed GroupRunner::NextSeed(std::string_view purpose) { return seed_.Derive(purpose, draws_++); }
+
+Status GroupRunner::Pace(std::span<const Arm> arms, const GroupOptions& options) {
+  Group one(*this, 0, arms, options);
+  return one.PaceOnly();
+}
 
 std::optional<double> GroupRunner::PaceOf(const Artifact& artifact) const {
   const auto found = pace_.find(artifact.file_hash);

@@ -62,6 +62,8 @@ class GroupRunner {
   // Error: the harness could not do its work.  What a candidate does wrong is in `rejected`.
   Result<GroupResult> Run(int group, std::span<const Arm> arms, const GroupOptions& options);
 
+  // Finds the pace of artifacts that were not timed here before, a process and a call or two each.
+  Status Pace(std::span<const Arm> arms, const GroupOptions& options);
   // Seconds a call as last seen, if it was timed here before.
   std::optional<double> PaceOf(const Artifact& artifact) const;
 
