@@ -16,25 +16,6 @@ std::string Rate(double per_second, bool bytes) { return fmt::format("{:.4g} {}"
 
 std::string Interval(const Decision& d) { return d.groups == 0 ? "-" : Times(d.low) + " .. " + Times(d.high); }
 
-// Greedy wrapping at blanks; the continuation is indented.
-std::string Wrap(const std::string& text, size_t width, const std::string& first, const std::string& rest) {
-  std::string out;
-  for (const std::string_view paragraph : Split(text, '\n')) {
-    std::string line = out.empty() ? first : rest;
-    for (const std::string_view word : Split(paragraph, ' ')) {
-      if (word.empty()) continue;
-      const bool fresh = line == first || line == rest;
-      if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(std::string(word)) > width) {
-        out += line + "\n";
-        line = rest;
-      }
-      line += (line == first || line == rest ? "" : " ") + std::string(word);
-    }
-    out += line + "\n";
-  }
-  return out;
-}
-
 std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) {
   const bool many = std::any_of(decisions.begin(), decisions.end(), [&](const Decision& d) { return d.workload != decisions[0].workload; });
   TextTable table(many ? std::vector<std::string>{"against", "workload", "decision", "times", "interval", "groups"}

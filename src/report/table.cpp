@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
@@ -28,6 +30,24 @@ std::string CutTo(const std::string& text, size_t width) {
 
 size_t DisplayWidth(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string Wrap(const std::string& text, size_t width, const std::string& first, const std::string& rest) {
+  std::string out;
+  for (const std::string_view paragraph : Split(text, '\n')) {
+    std::string line = out.empty() ? first : rest;
+    for (const std::string_view word : Split(paragraph, ' ')) {
+      if (word.empty()) continue;
+      const bool fresh = line == first || line == rest;
+      if (!fresh && DisplayWidth(line) + 1 + DisplayWidth(std::string(word)) > width) {
+        out += line + "\n";
+        line = rest;
+      }
+      line += (line == first || line == rest ? "" : " ") + std::string(word);
+    }
+    out += line + "\n";
+  }
+  return out;
 }
 
 std::string TextTable::Render(size_t width, const std::string& indent) const {

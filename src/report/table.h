@@ -21,4 +21,7 @@ class TextTable {
 // Characters of UTF-8 text as a terminal counts them (no wide characters are used here).
 size_t DisplayWidth(const std::string& text);
 
+// Greedy wrapping at blanks; lines begin with `first`, then with `rest`.
+std::string Wrap(const std::string& text, size_t width, const std::string& first, const std::string& rest);
+
 }  // namespace assay

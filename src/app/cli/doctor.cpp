@@ -55,7 +55,7 @@ Result<int> Command(const DoctorArguments& arguments) {
   }
   ASSAY_TRY_STATUS(WriteJson(arguments.json, json + "]}\n"));
   if (arguments.json != "-") {
-    Print(fmt::format("{}, {} cores, {:.0f} GiB, {}\n\n", machine.processor, machine.cores, machine.memory_gib, machine.kernel));
+    Print(Wrap(fmt::format("{}, {} cores, {:.0f} GiB, {}", machine.processor, machine.cores, machine.memory_gib, machine.kernel), OutputWidth(), "", "  ") + "\n");
     Print(table.Render(OutputWidth()));
     Print(gap ? "\nSomething is missing; what it costs stands beside it.\n" : "\nNo gap.\n");
   }

@@ -9,6 +9,7 @@
 #include "language/oracle.h"
 #include "numerics/oracle_client.h"
 #include "record/reason.h"
+#include "report/table.h"
 #include "verify/draw.h"
 
 namespace assay {
@@ -23,7 +24,7 @@ Result<int> ExplainReason(const std::string& name) {
   }
   for (size_t i = 0; i < kReasonCount; ++i) {
     const auto reason = static_cast<Reason>(i);
-    if (name.empty() || Name(reason) == name) Print(fmt::format("{}\n  {}\n", Name(reason), Advice(reason)));
+    if (name.empty() || Name(reason) == name) Print(fmt::format("{}\n{}", Name(reason), Wrap(std::string(Advice(reason)), OutputWidth(), "  ", "  ")));
   }
   return kDone;
 }
