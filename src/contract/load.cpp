@@ -34,6 +34,7 @@ std::vector<std::string> ContractsIn(std::span<const fs::path> folders) {
     }
   }
   std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());  // the same folder may be searched twice
   return names;
 }
 

@@ -2,6 +2,7 @@
 #include "app/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -157,6 +158,12 @@ struct Line {
     doctor_app->add_option("--json", doctor.json);
   }
 
+  std::vector<std::string> Commands() const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+    return names;
+  }
+
   std::string Asked() const {
     for (const auto& [command, name] : {std::pair{run_app, "run"}, {verify_app, "verify"}, {bench_app, "bench"}, {check_app, "contract check"},
                                         {contract_app, "contract check"}, {init_app, "init"}, {explain_app, "explain"}, {ledger_app, "ledger"},
@@ -192,7 +199,12 @@ struct Line {
 Arguments ParseArguments(int argc, const char* const* argv) {
   Line line;
   if (argc < 2) return ShowText{HelpFor(""), 4};
-  if (std::string_view(argv[1]) == "--version") return ShowText{kVersion, 0};
+  const std::string first = argv[1];
+  if (first == "--version") return ShowText{kVersion, 0};
+  if (const std::vector<std::string> commands = line.Commands(); first[0] != '-' && std::find(commands.begin(), commands.end(), first) == commands.end()) {
+    const std::string near = Nearest(first, commands);
+    return ShowText{"assay: there is no command " + Printable(first) + (near.empty() ? "" : "; did you mean " + near + "?") + "\nTry: assay --help\n", 4};
+  }
   try {
     line.app.parse(argc, argv);
     return line.Chosen();
