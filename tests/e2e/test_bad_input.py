@@ -132,7 +132,8 @@ class BadInput(Workspace):
         contract = self.toy()
         cases = (
             ([], ["usage"]),
-            (["frobnicate"], ["assay"]),
+            (["frobnicate"], ["frobnicate", "assay --help"]),
+            (["verifi"], ["verifi", "verify"]),
             (["run"], ["CONTRACT", "assay run --help"]),
             (["run", contract, "--budget", "0"], ["--budget"]),
             (["run", contract, "--budget", "many"], ["--budget"]),

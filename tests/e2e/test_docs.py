@@ -18,14 +18,17 @@ def reasons_page():
 
 class Documents(Workspace):
     def test_every_reason_has_a_row_with_the_advice_that_the_program_gives(self):
-        told = dict(re.findall(r"^(\w+)\n  (.*)$", self.expect(DONE, "explain", "reason").out, re.M))
+        def unwrapped(text):
+            return re.sub(r"(?m)(?<=\S)\n  (?=\S)", " ", re.sub(r"(?m)^(\w+)\n", r"\1:", text))
+
+        told = dict(re.findall(r"(?m)^(\w+):  (.*)$", unwrapped(self.expect(DONE, "explain", "reason").out)))
         page = reasons_page()
         self.assertEqual(list(told), list(page), "the same reasons in the same order")
         for reason, advice in told.items():
             meaning, written = page[reason]
             self.assertEqual(advice, written, reason)
             self.assertGreater(len(meaning), 10, reason)
-            self.assertEqual(f"{reason}\n  {advice}\n", self.expect(DONE, "explain", "reason", reason).out)
+            self.assertEqual(f"{reason}:  {advice}\n", unwrapped(self.expect(DONE, "explain", "reason", reason).out))
 
     def test_the_schema_knows_the_same_reasons(self):
         self.assertEqual(list(reasons_page()), schema().schema["definitions"]["reason"]["enum"])
