@@ -23,6 +23,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kCostAbove = 1.25;
 constexpr double kCostBelow = 0.25;
 
+bool SameNumbers(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
 class AdmissionRun {
  public:
   AdmissionRun(const AdmissionPlan& plan, std::vector<Situation> situations)
@@ -93,15 +98,20 @@ Status AdmissionRun::JudgeVariants() {
     // Loose functions use up, by construction, the very allowance that the bound makes for them.
     Take(variant.name, true, judged, variant.elementary == Elementary::kLoose ? 1.0 : kMostHonest);
   }
+  std::vector<std::vector<double>> unharmed;  // by situation, as the mutants compute but for their fault
   for (const Variant& variant : MutantVariants(contract_)) {
-    Variant unharmed = variant;
-    unharmed.mutant = Mutant{};
     std::vector<Judgement> judged;
     bool applies = false;
-    for (const Situation& s : situations_) {
+    for (size_t i = 0; i < situations_.size(); ++i) {
+      const Situation& s = situations_[i];
+      if (i == unharmed.size()) {
+        Variant honest = variant;
+        honest.mutant = Mutant{};
+        ASSAY_TRY(std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, honest));
+        unharmed.push_back(std::move(numbers));
+      }
       ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
-      ASSAY_TRY(const std::vector<double> honest, plan_.reference->Numbers(s.call, s.answers, unharmed));
-      for (size_t e = 0; e < numbers.size(); ++e) applies = applies || !(numbers[e] == honest[e] || (std::isnan(numbers[e]) && std::isnan(honest[e])));
+      applies = applies || !SameNumbers(numbers, unharmed[i]);
       judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
     }
     // A contract without functions has no functions to narrow: nothing to refuse, nothing to show.

@@ -53,10 +53,10 @@ class OutputJudge {
                                 verdict.error, verdict.limit,  "element"};
   }
 
-  void Finish(Judgement& judgement) {
+  void Finish(Texture texture, Judgement& judgement) {
     if (rule_.kind != CompareClass::kAccumulate) return;
     const std::vector<SliceTally> joined = JoinSmallSlices(std::move(tallies_));
-    const PrecisionVerdict verdict = JudgePrecision(joined);
+    const PrecisionVerdict verdict = JudgePrecision(joined, texture);
     judgement.worst = std::max(judgement.worst, verdict.worst);
     if (verdict.ok || judgement.finding) return;
     judgement.finding = Finding{tensor_, -1, verdict.slice, 0, 0, verdict.measured, verdict.limit, verdict.rule};
@@ -87,7 +87,7 @@ Judgement JudgeWith(const Contract& contract, const Answers& answers, const std:
     }
   }
   for (auto& judge : judges) {
-    if (judge) judge->Finish(judgement);
+    if (judge) judge->Finish(answers.texture, judgement);
   }
   return judgement;
 }

@@ -29,6 +29,7 @@ struct Answers {
   size_t orders = 0;                   // honest evaluations
   std::vector<double> honest;          // orders numbers for each element of the first `honest_slices` slices
   size_t honest_slices = 0;
+  Texture texture = Texture::kStructured;  // of the values of this call; whoever drew them knows
 
   std::span<const double> HonestOf(size_t element) const {
     return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders) : std::span<const double>();

@@ -95,10 +95,17 @@ struct PrecisionVerdict {
   double worst = 0;      // largest measured / limit over all rules
 };
 
+// What the values of a call are made of decides what the spread of a few honest orders can tell.
+enum class Texture {
+  kRandom,      // random mantissas everywhere: rounding errors are draws, and an ensemble shows their size
+  kMixed,       // random in most places: the typical slice is as sharp as above
+  kStructured,  // equal or ordered values: errors drift, in every order and every slice alike
+};
+
 // RMS: of most slices at most twice the worst honest order, of any one at most six times, both plus two
 // roundings; over slices: bias below a quarter step.
 // Both are silent (ok, worst 0) where they have nothing to judge by.
-PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices);
+PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices, Texture texture);
 
 // Share of elements that no one can judge: of everything compared, and of one regime alone.  Logits of
 // 1e8 leave some rows of softmax truly undecided, so a single regime may lose more than the whole.

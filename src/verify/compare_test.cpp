@@ -127,23 +127,23 @@ TEST(JudgePrecision, MeasuresTheSpreadAgainstHonestOrders) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     // The bound is a wall against nonsense, wide enough to let all of these through.
-    EXPECT_EQ(JudgePrecision(Draw(64, 256, c.candidate, c.honest, 1000, 1)).ok, c.ok);
+    EXPECT_EQ(JudgePrecision(Draw(64, 256, c.candidate, c.honest, 1000, 1), Texture::kRandom).ok, c.ok);
   }
 }
 
 TEST(JudgePrecision, FindsOneBadSliceAmongMany) {
   auto tallies = Draw(63, 256, 10, 10, 1000, 2);
-  EXPECT_TRUE(JudgePrecision(tallies).ok);
+  EXPECT_TRUE(JudgePrecision(tallies, Texture::kRandom).ok);
   auto bad = Draw(1, 256, 80, 10, 1000, 3);
   tallies.push_back(bad[0]);
-  const PrecisionVerdict verdict = JudgePrecision(tallies);
+  const PrecisionVerdict verdict = JudgePrecision(tallies, Texture::kRandom);
   EXPECT_FALSE(verdict.ok);
   EXPECT_EQ(verdict.rule, "rms of one slice");
   EXPECT_GT(verdict.worst, 1.0);
   // Four times as bad, one slice may be by a shared error.
   auto unlucky = Draw(63, 256, 10, 10, 1000, 2);
   unlucky.push_back(Draw(1, 256, 40, 10, 1000, 3)[0]);
-  EXPECT_TRUE(JudgePrecision(unlucky).ok);
+  EXPECT_TRUE(JudgePrecision(unlucky, Texture::kRandom).ok);
 }
 
 // Rows of one value, one-hot rows: every slice repeats one rounding, whose sign is no bias.
@@ -155,7 +155,7 @@ TEST(JudgePrecision, RepeatedSlicesAreOneDraw) {
     for (int i = 0; i < 64; ++i) tally.Add(kF32, {value, 0.4 * kStep1}, 1.0, honest);
     tallies.push_back(std::move(tally));
   }
-  EXPECT_NE(JudgePrecision(tallies).rule, "bias");
+  EXPECT_NE(JudgePrecision(tallies, Texture::kRandom).rule, "bias");
 }
 
 // All errors of a slice share one factor, so each slice is a single draw: the ensemble is small by
@@ -178,7 +178,7 @@ TEST(JudgePrecision, ForgivesOneSharedFactorPerSlice) {
       }
       tallies.push_back(std::move(tally));
     }
-    if (!JudgePrecision(tallies).ok) ++refused;
+    if (!JudgePrecision(tallies, Texture::kRandom).ok) ++refused;
   }
   EXPECT_EQ(refused, 0);
 }
@@ -194,7 +194,7 @@ TEST(JudgePrecision, HoldsTheMeanError) {
     SCOPED_TRACE(c.name);
     // Honest orders spread by half a bf16 step, so that the mean alone decides.
     const auto tallies = Draw(64, 256, 0, 0x1p16, 1, 4, kBf16, c.shift_steps);
-    const PrecisionVerdict verdict = JudgePrecision(tallies);
+    const PrecisionVerdict verdict = JudgePrecision(tallies, Texture::kRandom);
     EXPECT_EQ(verdict.ok, c.ok);
     if (!c.ok) {
       EXPECT_EQ(verdict.rule, "bias");
@@ -204,7 +204,31 @@ TEST(JudgePrecision, HoldsTheMeanError) {
 
 TEST(JudgePrecision, LeavesBiasToTheSpreadWhereTheBoundIsWide) {
   const auto tallies = Draw(64, 256, 0, 0x1p16, 0x1p18, 4, kBf16, 0.5);
-  EXPECT_NE(JudgePrecision(tallies).rule, "bias");
+  EXPECT_NE(JudgePrecision(tallies, Texture::kRandom).rule, "bias");
+}
+
+TEST(JudgePrecision, KnowsWhatAnEnsembleCanTell) {
+  struct Case {
+    const char* name;
+    Texture texture;
+    double candidate;
+    bool ok;
+  };
+  const Case cases[] = {
+      {"random: three times the worst everywhere", Texture::kRandom, 30, false},
+      {"mixed: three times the worst everywhere", Texture::kMixed, 30, false},
+      {"structured: another drift than the ensemble's", Texture::kStructured, 30, true},
+      {"structured: nothing like an honest drift", Texture::kStructured, 90, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(JudgePrecision(Draw(64, 256, c.candidate, 10, 1000, 7), c.texture).ok, c.ok);
+  }
+  // A third of the slices drifts: the typical slice still decides where that may be.
+  auto tallies = Draw(40, 256, 10, 10, 1000, 8);
+  for (const SliceTally& drifting : Draw(20, 256, 40, 10, 1000, 9)) tallies.push_back(drifting);
+  EXPECT_TRUE(JudgePrecision(tallies, Texture::kMixed).ok);
+  EXPECT_FALSE(JudgePrecision(tallies, Texture::kRandom).ok);
 }
 
 TEST(JudgePrecision, IsSilentWithoutHonestOrders) {
@@ -214,7 +238,7 @@ TEST(JudgePrecision, IsSilentWithoutHonestOrders) {
     for (int i = 0; i < 40; ++i) tally.Add(kF32, {1.0, 1000 * kU}, 1.0 + 900 * kU, {});
     tallies.push_back(std::move(tally));
   }
-  const PrecisionVerdict verdict = JudgePrecision(tallies);
+  const PrecisionVerdict verdict = JudgePrecision(tallies, Texture::kRandom);
   EXPECT_TRUE(verdict.ok);
   EXPECT_EQ(verdict.worst, 0);
 }

@@ -67,6 +67,11 @@ std::string_view Name(Values values) {
   return "";
 }
 
+Texture TextureOf(Values values, bool structured) {
+  if (!structured) return Texture::kRandom;
+  return values == Values::kMixed ? Texture::kMixed : Texture::kStructured;
+}
+
 Result<DrawnCall> DrawCall(const Contract& contract, const Shape& shape, Values values, const Seed& seed,
                            const TensorBytes& bytes) {
   DrawnCall drawn;

@@ -11,6 +11,7 @@
 #include "contract/contract.h"
 #include "contract/shape.h"
 #include "record/seams.h"
+#include "verify/compare.h"
 
 // The values of one call.  Every call of a candidate, checked or timed, gets the same kind of draw.
 namespace assay {
@@ -29,6 +30,8 @@ struct DrawnCall {
   bool structured = false;      // some regime has no random mantissas: rounding errors may conspire
   std::string regimes;          // for evidence
 };
+
+Texture TextureOf(Values values, bool structured);
 
 // Where tensor `index` of the call lies in memory that may be written; empty when it is absent.
 using TensorBytes = std::function<std::span<std::byte>(size_t index)>;

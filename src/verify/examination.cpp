@@ -17,8 +17,8 @@ namespace {
 constexpr double kComparedOperations = 3e6;
 constexpr int64_t kFewestSlices = 16;
 constexpr int64_t kMostSlices = 512;
-// Slices whose honest ensemble is asked: four evaluations more.
-constexpr size_t kHonestSlices = 48;
+// Slices whose honest ensemble is asked: eight evaluations more.
+constexpr size_t kHonestSlices = 32;
 // Null units that give a thread which still works the time to betray itself: some milliseconds.
 constexpr int kPatience = 64;
 // Trials for a smaller failing input, and when to stop looking.
@@ -127,6 +127,7 @@ Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case
   const int64_t most = c.most_slices > 0 ? c.most_slices : SlicesToCompare(contract(), c.shape, kComparedOperations);
   const std::vector<int64_t> slices = DrawSlices(SliceCount(contract(), c.shape), most, stream);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, c.honest ? kHonestSlices : 0));
+  answers.texture = TextureOf(c.calls[slot], call.structured);
   if (subject_.bank != nullptr) return &subject_.bank->Keep(c.seed, slot, std::move(answers));
   scratch_ = std::move(answers);
   return &scratch_;
@@ -161,7 +162,9 @@ Result<std::optional<Rejected>> Examination::CheckSlot(Probe& probe, const Case&
 
 Result<std::optional<Rejected>> Examination::CompareSlices(Probe& probe, const Case& c, size_t slot,
                                                            std::span<const int64_t> slices, size_t honest_slices) {
-  ASSAY_TRY(const Answers answers, subject_.reference->Ask(probe.Call(slot), slices, honest_slices));
+  const TimedCall call = probe.Call(slot);
+  ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, honest_slices));
+  answers.texture = TextureOf(c.calls[slot], call.structured);
   return Compare(probe, c, slot, answers);
 }
 

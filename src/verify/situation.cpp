@@ -10,8 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr ShapeLimits kLimits{.flops = 4e6, .bytes = 1 << 22};
-constexpr int64_t kMostSlices = 96;
+constexpr ShapeLimits kLimits{.flops = 2e6, .bytes = 1 << 21};
+constexpr int64_t kMostSlices = 64;
 constexpr size_t kShapes = 2;
 
 size_t RegimeCount(const Contract& contract) {
@@ -55,7 +55,6 @@ Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, c
 
 Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed) {
   Situation situation;
-  situation.mixed_or_regime = regime;
   situation.shape = std::make_unique<Shape>(shape);
   situation.bytes.resize(contract.tensors.size());
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
@@ -104,6 +103,7 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
       const Seed own = seed.Derive("situation", situations.size());
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
       ASSAY_TRY(situation.answers, reference.Ask(situation.call, slices, slices.size()));
+      situation.answers.texture = TextureOf(regime == kMixedRegime ? Values::kMixed : Values::kPure, situation.call.structured);
       ASSAY_TRY(const Situation other, Draw(contract, shape, regime, own.Derive("another")));
       ASSAY_TRY(situation.others, reference.Ask(other.call, slices, 0));
       situations.push_back(std::move(situation));

@@ -28,7 +28,6 @@ struct Situation {
 
   // The same with one tensor's values drawn again.
   Result<std::vector<std::byte>> Redrawn(const Contract& contract, size_t tensor, const Seed& seed) const;
-  size_t mixed_or_regime = 0;  // regime number, or kMixedRegime, kOneHotRegime
 };
 
 inline constexpr size_t kMixedRegime = 1000;
