@@ -57,9 +57,11 @@ TEST(Text, PrintableLeavesNothingThatSteersATerminal) {
     const char* name;
     std::string in, out;
   } cases[] = {
-      {"plain", "abc\n\tdef", "abc\n\tdef"},      {"escape", "\x1b[31m", "\\x1b[31m"},   {"bell and delete", "\a\x7f", "\\x07\\x7f"},
-      {"valid UTF-8", "\xc3\xa4", "\xc3\xa4"},    {"C1 control", "\xc2\x9b", "\\xc2\\x9b"}, {"cut UTF-8", "\xc3", "\\xc3"},
-      {"stray continuation", "\x80", "\\x80"},    {"carriage return", "a\rb", "a\\x0db"}, {"NUL", std::string("a\0b", 3), "a\\x00b"},
+      {"plain", "abc\n\tdef", "abc\n\tdef"},       {"escape", "\x1b[31m", "\\x1b[31m"},
+      {"bell and delete", "\a\x7f", "\\x07\\x7f"}, {"valid UTF-8", "\xc3\xa4", "\xc3\xa4"},
+      {"C1 control", "\xc2\x9b", "\\xc2\\x9b"},    {"cut UTF-8", "\xc3", "\\xc3"},
+      {"stray continuation", "\x80", "\\x80"},     {"carriage return", "a\rb", "a\\x0db"},
+      {"NUL", std::string("a\0b", 3), "a\\x00b"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);

@@ -43,7 +43,8 @@ class Lexer {
   explicit Lexer(std::string_view text) : text_(text) {}
 
   Token Next() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
     if (at_ == text_.size()) return {TokenKind::kEnd, "", at_ + 1};
     const char c = text_[at_];
     if (IsDigit(c)) return Number();
@@ -73,7 +74,8 @@ class Lexer {
       while (IsDigit(At(end))) ++end;
     };
     digits();
-    if (end - at_ > 1 && text_[at_] == '0') throw ParseError{at_ + 1, "a number has no leading zero; write it in decimal"};
+    if (end - at_ > 1 && text_[at_] == '0')
+      throw ParseError{at_ + 1, "a number has no leading zero; write it in decimal"};
     if (At(end) == '.') {
       ++end;
       digits();
@@ -85,7 +87,8 @@ class Lexer {
         digits();
       }
     }
-    if (IsNamePart(At(end)) || At(end) == '.') throw ParseError{at_ + 1, "not a number; write it in decimal, without a suffix"};
+    if (IsNamePart(At(end)) || At(end) == '.')
+      throw ParseError{at_ + 1, "not a number; write it in decimal, without a suffix"};
     return Take(TokenKind::kNumber, end - at_);
   }
 
@@ -96,14 +99,15 @@ class Lexer {
   }
 
   Token Symbol() {
-    constexpr std::array<std::string_view, 18> kSymbols = {"**", "//", "<=", ">=", "==", "!=", "<", ">", "+", "-",
-                                                           "*",  "/",  "%",  "(",  ")",  "[",  "]", ","};
+    constexpr std::array<std::string_view, 18> kSymbols = {"**", "//", "<=", ">=", "==", "!=", "<", ">", "+",
+                                                           "-",  "*",  "/",  "%",  "(",  ")",  "[", "]", ","};
     const std::string_view rest = text_.substr(at_);
     for (const std::string_view symbol : kSymbols) {
       if (rest.starts_with(symbol)) return Take(TokenKind::kSymbol, symbol.size());
     }
     if (rest.starts_with("&&") || rest.starts_with("||") || rest[0] == '!') {
-      throw ParseError{at_ + 1, fmt::format("{} is not an operator here; write and, or, not", rest[0] == '!' ? "!" : rest.substr(0, 2))};
+      throw ParseError{at_ + 1, fmt::format("{} is not an operator here; write and, or, not",
+                                            rest[0] == '!' ? "!" : rest.substr(0, 2))};
     }
     if (rest[0] == '=') throw ParseError{at_ + 1, "= does not compare; write =="};
     throw ParseError{at_ + 1, fmt::format("unexpected \"{}\"; remove it", Printable(rest.substr(0, 1)))};
@@ -118,9 +122,12 @@ struct Function {
   Op op;
   size_t least, most;
 };
-constexpr std::array<Function, 6> kFunctions = {{{"min", Op::kMin, 1, SIZE_MAX}, {"max", Op::kMax, 1, SIZE_MAX},
-                                                 {"abs", Op::kAbs, 1, 1}, {"ceil_div", Op::kCeilDiv, 2, 2},
-                                                 {"log2", Op::kLog2, 1, 1}, {"sqrt", Op::kSqrt, 1, 1}}};
+constexpr std::array<Function, 6> kFunctions = {{{"min", Op::kMin, 1, SIZE_MAX},
+                                                 {"max", Op::kMax, 1, SIZE_MAX},
+                                                 {"abs", Op::kAbs, 1, 1},
+                                                 {"ceil_div", Op::kCeilDiv, 2, 2},
+                                                 {"log2", Op::kLog2, 1, 1},
+                                                 {"sqrt", Op::kSqrt, 1, 1}}};
 
 struct LinkSymbol {
   std::string_view symbol;
@@ -129,8 +136,12 @@ struct LinkSymbol {
 constexpr std::array<LinkSymbol, 2> kSumLinks = {{{"+", Link::kAdd}, {"-", Link::kSubtract}}};
 constexpr std::array<LinkSymbol, 4> kProductLinks = {
     {{"*", Link::kMultiply}, {"/", Link::kDivide}, {"//", Link::kFloorDivide}, {"%", Link::kModulo}}};
-constexpr std::array<LinkSymbol, 6> kCompareLinks = {{{"<", Link::kLess}, {"<=", Link::kLessEqual}, {">", Link::kGreater},
-                                                      {">=", Link::kGreaterEqual}, {"==", Link::kEqual}, {"!=", Link::kNotEqual}}};
+constexpr std::array<LinkSymbol, 6> kCompareLinks = {{{"<", Link::kLess},
+                                                      {"<=", Link::kLessEqual},
+                                                      {">", Link::kGreater},
+                                                      {">=", Link::kGreaterEqual},
+                                                      {"==", Link::kEqual},
+                                                      {"!=", Link::kNotEqual}}};
 
 class Parser {
  public:
@@ -151,7 +162,8 @@ class Parser {
   class Deeper {
    public:
     explicit Deeper(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > kMaxDepth) throw ParseError{parser_.current_.column, fmt::format("nested deeper than {}; split it", kMaxDepth)};
+      if (++parser_.depth_ > kMaxDepth)
+        throw ParseError{parser_.current_.column, fmt::format("nested deeper than {}; split it", kMaxDepth)};
     }
     ~Deeper() { --parser_.depth_; }
     Deeper(const Deeper&) = delete;
@@ -170,8 +182,12 @@ class Parser {
     current_ = next_;
     next_ = lexer_.Next();
   }
-  bool IsWord(const Token& token, std::string_view word) const { return token.kind == TokenKind::kName && token.text == word; }
-  bool IsSymbol(std::string_view symbol) const { return current_.kind == TokenKind::kSymbol && current_.text == symbol; }
+  bool IsWord(const Token& token, std::string_view word) const {
+    return token.kind == TokenKind::kName && token.text == word;
+  }
+  bool IsSymbol(std::string_view symbol) const {
+    return current_.kind == TokenKind::kSymbol && current_.text == symbol;
+  }
   bool TakeWord(std::string_view word) {
     if (!IsWord(current_, word)) return false;
     Advance();
@@ -334,7 +350,8 @@ class Parser {
   Node Call(const Token& name) {
     const auto function = std::ranges::find(kFunctions, name.text, &Function::name);
     if (function == kFunctions.end()) {
-      throw ParseError{name.column, fmt::format("{} is no function; there are min, max, abs, ceil_div, log2, sqrt", name.text)};
+      throw ParseError{name.column,
+                       fmt::format("{} is no function; there are min, max, abs, ceil_div, log2, sqrt", name.text)};
     }
     ExpectSymbol("(");
     Node node;
@@ -343,7 +360,8 @@ class Parser {
     while (TakeSymbol(","));
     ExpectSymbol(")");
     if (node.operands.size() < function->least || node.operands.size() > function->most) {
-      throw ParseError{name.column, fmt::format("{} takes {} argument{}", name.text, function->least, function->least == 1 ? "" : "s")};
+      throw ParseError{name.column, fmt::format("{} takes {} argument{}", name.text, function->least,
+                                                function->least == 1 ? "" : "s")};
     }
     return node;
   }
@@ -358,7 +376,8 @@ class Parser {
 
 Result<Expression> Expression::Parse(std::string_view text) {
   const auto refuse = [&](size_t column, std::string_view message) {
-    return Error{ErrorCode::kInvalidInput, fmt::format("\"{}\" column {}: {}", Printable(Cut(text, 120)), column, message)};
+    return Error{ErrorCode::kInvalidInput,
+                 fmt::format("\"{}\" column {}: {}", Printable(Cut(text, 120)), column, message)};
   };
   if (text.size() > kMaxLength) return refuse(kMaxLength, "an expression has at most 4096 bytes; split it");
   if (Trim(text).empty()) return refuse(1, "the expression is empty; write one");

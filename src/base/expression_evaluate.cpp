@@ -62,10 +62,14 @@ Cell FromValue(const Value& value) {
 
 Value ToValue(const Cell& cell) {
   switch (cell.kind) {
-    case Cell::Kind::kInteger: return {cell.integer};
-    case Cell::Kind::kReal: return {cell.real};
-    case Cell::Kind::kBool: return {cell.truth};
-    case Cell::Kind::kText: return {*cell.text};
+    case Cell::Kind::kInteger:
+      return {cell.integer};
+    case Cell::Kind::kReal:
+      return {cell.real};
+    case Cell::Kind::kBool:
+      return {cell.truth};
+    case Cell::Kind::kText:
+      return {*cell.text};
   }
   return {};
 }
@@ -87,7 +91,8 @@ template <typename Compare>
 bool Ordered(const Cell& a, const Cell& b, Compare compare) {
   if (a.kind == Cell::Kind::kInteger && b.kind == Cell::Kind::kInteger) return compare(a.integer, b.integer);
   const auto wide = [](const Cell& cell) {
-    return cell.kind == Cell::Kind::kInteger ? static_cast<long double>(cell.integer) : static_cast<long double>(cell.real);
+    return cell.kind == Cell::Kind::kInteger ? static_cast<long double>(cell.integer)
+                                             : static_cast<long double>(cell.real);
   };
   return compare(wide(a), wide(b));
 }
@@ -101,29 +106,44 @@ class Evaluator {
 
   bool Run(const Node& node, Cell& out) {
     switch (node.op) {
-      case Op::kInteger: out = Cell::Integer(node.integer); return true;
-      case Op::kReal: out = Cell::Real(node.real); return true;
-      case Op::kText: out = Cell::Text(&node.text); return true;
-      case Op::kName: return Name(node, out);
-      case Op::kOr: return Logical(node, true, out);
-      case Op::kAnd: return Logical(node, false, out);
+      case Op::kInteger:
+        out = Cell::Integer(node.integer);
+        return true;
+      case Op::kReal:
+        out = Cell::Real(node.real);
+        return true;
+      case Op::kText:
+        out = Cell::Text(&node.text);
+        return true;
+      case Op::kName:
+        return Name(node, out);
+      case Op::kOr:
+        return Logical(node, true, out);
+      case Op::kAnd:
+        return Logical(node, false, out);
       case Op::kNot: {
         if (!Condition(node.operands[0], out)) return false;
         out.truth = !out.truth;
         return true;
       }
-      case Op::kNegate: return Number(node.operands[0], out) && Arithmetic(Link::kSubtract, Cell::Integer(0), out, out);
-      case Op::kChain: return Chain(node, out);
+      case Op::kNegate:
+        return Number(node.operands[0], out) && Arithmetic(Link::kSubtract, Cell::Integer(0), out, out);
+      case Op::kChain:
+        return Chain(node, out);
       case Op::kPower: {
         Cell base;
         return Number(node.operands[0], base) && Number(node.operands[1], out) && Power(base, out, out);
       }
-      case Op::kCompare: return Compare(node, out);
+      case Op::kCompare:
+        return Compare(node, out);
       case Op::kIn:
-      case Op::kNotIn: return In(node, out);
+      case Op::kNotIn:
+        return In(node, out);
       case Op::kMin:
-      case Op::kMax: return Extreme(node, out);
-      default: return Call(node, out);
+      case Op::kMax:
+        return Extreme(node, out);
+      default:
+        return Call(node, out);
     }
   }
 
@@ -172,13 +192,18 @@ class Evaluator {
   bool Arithmetic(Link link, const Cell a, const Cell b, Cell& out) {
     if (link >= Link::kDivide && b.number() == 0) return Fail("division by zero");
     if (link == Link::kDivide) return Divide(a, b, out);
-    if (a.kind == Cell::Kind::kInteger && b.kind == Cell::Kind::kInteger) return IntegerArithmetic(link, a.integer, b.integer, out);
+    if (a.kind == Cell::Kind::kInteger && b.kind == Cell::Kind::kInteger)
+      return IntegerArithmetic(link, a.integer, b.integer, out);
     const double x = a.number(), y = b.number();
     switch (link) {
-      case Link::kAdd: return Real(x + y, out);
-      case Link::kSubtract: return Real(x - y, out);
-      case Link::kMultiply: return Real(x * y, out);
-      case Link::kFloorDivide: return Real(std::floor(x / y), out);
+      case Link::kAdd:
+        return Real(x + y, out);
+      case Link::kSubtract:
+        return Real(x - y, out);
+      case Link::kMultiply:
+        return Real(x * y, out);
+      case Link::kFloorDivide:
+        return Real(std::floor(x / y), out);
       default: {
         const double rest = std::fmod(x, y);
         return Real(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest, out);
@@ -190,15 +215,23 @@ class Evaluator {
     int64_t value = 0;
     bool overflow = false;
     switch (link) {
-      case Link::kAdd: overflow = __builtin_add_overflow(a, b, &value); break;
-      case Link::kSubtract: overflow = __builtin_sub_overflow(a, b, &value); break;
-      case Link::kMultiply: overflow = __builtin_mul_overflow(a, b, &value); break;
+      case Link::kAdd:
+        overflow = __builtin_add_overflow(a, b, &value);
+        break;
+      case Link::kSubtract:
+        overflow = __builtin_sub_overflow(a, b, &value);
+        break;
+      case Link::kMultiply:
+        overflow = __builtin_mul_overflow(a, b, &value);
+        break;
       case Link::kFloorDivide:
         // The smallest number over -1 is the one quotient that does not fit.
         overflow = b == -1 && a == std::numeric_limits<int64_t>::min();
         if (!overflow) value = FloorDivide(a, b);
         break;
-      default: value = b == -1 ? 0 : a - FloorDivide(a, b) * b; break;
+      default:
+        value = b == -1 ? 0 : a - FloorDivide(a, b) * b;
+        break;
     }
     if (overflow) return Fail(fmt::format("{} and {} give a number beyond 64 bits", a, b));
     out = Cell::Integer(value);
@@ -207,7 +240,8 @@ class Evaluator {
 
   bool Divide(const Cell& a, const Cell& b, Cell& out) {
     // A quotient of integers that comes out whole stays exact above 2^53.
-    if (a.kind == Cell::Kind::kInteger && b.kind == Cell::Kind::kInteger && b.integer != -1 && a.integer % b.integer == 0) {
+    if (a.kind == Cell::Kind::kInteger && b.kind == Cell::Kind::kInteger && b.integer != -1 &&
+        a.integer % b.integer == 0) {
       return Real(static_cast<double>(a.integer / b.integer), out);
     }
     return Real(a.number() / b.number(), out);
@@ -258,10 +292,18 @@ class Evaluator {
       return Fail(fmt::format("{} and {} have no order; compare numbers", Show(ToValue(a)), Show(ToValue(b))));
     }
     switch (link) {
-      case Link::kLess: truth = Ordered(a, b, std::less<>()); break;
-      case Link::kLessEqual: truth = Ordered(a, b, std::less_equal<>()); break;
-      case Link::kGreater: truth = Ordered(a, b, std::greater<>()); break;
-      default: truth = Ordered(a, b, std::greater_equal<>()); break;
+      case Link::kLess:
+        truth = Ordered(a, b, std::less<>());
+        break;
+      case Link::kLessEqual:
+        truth = Ordered(a, b, std::less_equal<>());
+        break;
+      case Link::kGreater:
+        truth = Ordered(a, b, std::greater<>());
+        break;
+      default:
+        truth = Ordered(a, b, std::greater_equal<>());
+        break;
     }
     return true;
   }
@@ -270,7 +312,8 @@ class Evaluator {
     if (a.is_number() && b.is_number()) {
       truth = Ordered(a, b, std::equal_to<>());
     } else if (a.kind != b.kind) {
-      return Fail(fmt::format("{} and {} are of different kinds; compare like with like", Show(ToValue(a)), Show(ToValue(b))));
+      return Fail(
+          fmt::format("{} and {} are of different kinds; compare like with like", Show(ToValue(a)), Show(ToValue(b))));
     } else {
       truth = a.kind == Cell::Kind::kText ? *a.text == *b.text : a.truth == b.truth;
     }
@@ -312,7 +355,8 @@ class Evaluator {
       default: {  // ceil_div(a, b) = -((-a) // b)
         Cell divisor;
         return Number(node.operands[1], divisor) && Arithmetic(Link::kSubtract, Cell::Integer(0), out, out) &&
-               Arithmetic(Link::kFloorDivide, out, divisor, out) && Arithmetic(Link::kSubtract, Cell::Integer(0), out, out);
+               Arithmetic(Link::kFloorDivide, out, divisor, out) &&
+               Arithmetic(Link::kSubtract, Cell::Integer(0), out, out);
       }
     }
   }
@@ -326,7 +370,8 @@ template <typename Lookup>
 Error Explain(const std::string& text, const Node& root, const Lookup& lookup, std::string_view problem) {
   std::string values;
   for (size_t i = 0; i < root.names.size(); ++i) {
-    if (const Value* value = lookup(i)) values += fmt::format("{}{} = {}", values.empty() ? "; " : ", ", root.names[i], Show(*value));
+    if (const Value* value = lookup(i))
+      values += fmt::format("{}{} = {}", values.empty() ? "; " : ", ", root.names[i], Show(*value));
   }
   return Error{ErrorCode::kInvalidInput, fmt::format("\"{}\": {}{}", text, problem, values)};
 }
@@ -354,7 +399,8 @@ Result<int64_t> EvaluateWhole(const std::string& text, const Node& root, const L
   Cell cell;
   if (!evaluator.Run(root, cell)) return Explain(text, root, lookup, evaluator.problem());
   if (cell.kind == Cell::Kind::kInteger) return cell.integer;
-  const bool whole = cell.kind == Cell::Kind::kReal && cell.real == std::floor(cell.real) && std::abs(cell.real) < 0x1p63;
+  const bool whole =
+      cell.kind == Cell::Kind::kReal && cell.real == std::floor(cell.real) && std::abs(cell.real) < 0x1p63;
   if (whole) return static_cast<int64_t>(cell.real);
   return Explain(text, root, lookup, fmt::format("gives {}, not a whole number", Show(ToValue(cell))));
 }
@@ -365,7 +411,8 @@ Result<bool> EvaluateTruth(const std::string& text, const Node& root, const Look
   Cell cell;
   if (!evaluator.Run(root, cell)) return Explain(text, root, lookup, evaluator.problem());
   if (cell.kind == Cell::Kind::kBool) return cell.truth;
-  return Explain(text, root, lookup, fmt::format("gives {}, not a condition; compare it, for example with == 0", Show(ToValue(cell))));
+  return Explain(text, root, lookup,
+                 fmt::format("gives {}, not a condition; compare it, for example with == 0", Show(ToValue(cell))));
 }
 
 }  // namespace
@@ -397,7 +444,8 @@ Result<BoundExpression> Expression::Bind(std::span<const std::string> names) con
   for (const std::string& name : root_->names) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      return Error{ErrorCode::kInvalidInput, fmt::format("\"{}\": {} is not known here; use a name that is declared", text_, name)};
+      return Error{ErrorCode::kInvalidInput,
+                   fmt::format("\"{}\": {} is not known here; use a name that is declared", text_, name)};
     }
     bound.positions_.push_back(static_cast<int>(found - names.begin()));
   }

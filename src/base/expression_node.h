@@ -13,17 +13,39 @@ namespace assay {
 // so that the tree is never deeper than what the parser counted.
 struct Expression::Node {
   enum class Op : uint8_t {
-    kInteger, kReal, kText, kName,
-    kOr, kAnd, kNot, kNegate,
-    kChain,    // links[i] stands between operands i and i + 1: + - or * / // %
+    kInteger,
+    kReal,
+    kText,
+    kName,
+    kOr,
+    kAnd,
+    kNot,
+    kNegate,
+    kChain,  // links[i] stands between operands i and i + 1: + - or * / // %
     kPower,
     kCompare,  // links[i] is the comparison between operands i and i + 1
-    kIn, kNotIn,
-    kMin, kMax, kAbs, kCeilDiv, kLog2, kSqrt,
+    kIn,
+    kNotIn,
+    kMin,
+    kMax,
+    kAbs,
+    kCeilDiv,
+    kLog2,
+    kSqrt,
   };
   enum class Link : uint8_t {
-    kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo,
-    kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kFloorDivide,
+    kModulo,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kEqual,
+    kNotEqual,
   };
 
   Op op = Op::kInteger;

@@ -12,8 +12,9 @@ namespace assay {
 namespace {
 
 const std::map<std::string, Value, std::less<>> kNames = {
-    {"H", {int64_t{16}}}, {"KV", {int64_t{8}}}, {"Z", {int64_t{0}}}, {"N", {int64_t{-7}}},
-    {"big", {INT64_MAX}}, {"small", {INT64_MIN}}, {"x", {0.5}}, {"mode", {std::string("rows")}}, {"yes", {true}}};
+    {"H", {int64_t{16}}}, {"KV", {int64_t{8}}},   {"Z", {int64_t{0}}}, {"N", {int64_t{-7}}},
+    {"big", {INT64_MAX}}, {"small", {INT64_MIN}}, {"x", {0.5}},        {"mode", {std::string("rows")}},
+    {"yes", {true}}};
 
 const Value* Find(std::string_view name) {
   const auto found = kNames.find(name);
@@ -143,7 +144,9 @@ TEST(Expression, SaysWhatIsWrong) {
   for (const auto& [text, expected] : cases) EXPECT_THAT(Evaluated(text), testing::HasSubstr(expected)) << text;
 }
 
-std::string Nested(int depth) { return std::string(static_cast<size_t>(depth), '(') + "1" + std::string(static_cast<size_t>(depth), ')'); }
+std::string Nested(int depth) {
+  return std::string(static_cast<size_t>(depth), '(') + "1" + std::string(static_cast<size_t>(depth), ')');
+}
 
 TEST(Expression, BoundsDepthAndLength) {
   EXPECT_EQ(Evaluated(Nested(63)), "1");

@@ -20,7 +20,7 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t limit) {
     const ErrorCode code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
     return Error{code, path.string() + ": " + SystemError("cannot open", errno).message};
   }
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return SystemError(path.string(), errno);
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kInvalidInput, path.string() + ": is not a regular file"};
   std::string bytes;
@@ -31,7 +31,8 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t limit) {
     if (got < 0) return SystemError(path.string(), errno);
     if (got == 0) return bytes;
     if (bytes.size() + static_cast<size_t>(got) > limit) {
-      return Error{ErrorCode::kInvalidInput, path.string() + ": larger than the limit of " + std::to_string(limit) + " bytes"};
+      return Error{ErrorCode::kInvalidInput,
+                   path.string() + ": larger than the limit of " + std::to_string(limit) + " bytes"};
     }
     bytes.append(buffer, static_cast<size_t>(got));
   }
@@ -70,7 +71,8 @@ std::string OwnerMark(pid_t pid) {
 // A killed process cannot clear away; the next one does it.
 void ClearAfterTheDead(const std::filesystem::path& base, std::string_view prefix) {
   std::error_code error;
-  for (std::filesystem::directory_iterator at_entry(base, error), end; !error && at_entry != end; at_entry.increment(error)) {
+  for (std::filesystem::directory_iterator at_entry(base, error), end; !error && at_entry != end;
+       at_entry.increment(error)) {
     const std::filesystem::path folder = at_entry->path();
     const std::string name = folder.filename().string();
     if (!name.starts_with(prefix)) continue;

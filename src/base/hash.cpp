@@ -29,8 +29,8 @@ Digest Sha256(std::span<const std::byte> bytes) {
 }
 
 RecordHash& RecordHash::Add(std::string_view tag, std::string_view value) {
-  bytes_ += std::to_string(tag.size()) + ":" + std::string(tag) + std::to_string(value.size()) + ":" +
-            std::string(value);
+  bytes_ +=
+      std::to_string(tag.size()) + ":" + std::string(tag) + std::to_string(value.size()) + ":" + std::string(value);
   return *this;
 }
 

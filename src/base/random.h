@@ -13,8 +13,8 @@ namespace assay {
 // A 256-bit secret from which streams are derived.  Seeds never enter a candidate's process.
 struct Seed {
   std::array<std::byte, 32> bytes{};
-  static Seed FromNumber(uint64_t number);            // reproducible runs: `--seed 7`
-  static Seed Fresh();                                // from the kernel's generator
+  static Seed FromNumber(uint64_t number);  // reproducible runs: `--seed 7`
+  static Seed Fresh();                      // from the kernel's generator
   // An independent seed for a named purpose ("audit", "inputs", ...) and an ordinal.
   Seed Derive(std::string_view purpose, uint64_t ordinal = 0) const;
   std::string Hex() const;

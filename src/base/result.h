@@ -36,7 +36,7 @@ class [[nodiscard]] Result {
 
  public:
   // Implicit on purpose, so that `return value;` and `return Error{...};` read well.
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
@@ -82,8 +82,8 @@ inline Status Ok() { return std::monostate{}; }
   target = std::move(temporary).value()
 
 // For a Status, whose value says nothing.
-#define ASSAY_TRY_STATUS(expression)                                      \
-  do {                                                                    \
-    auto try_status = (expression);                                       \
-    if (!try_status.ok()) return std::move(try_status).error();           \
+#define ASSAY_TRY_STATUS(expression)                            \
+  do {                                                          \
+    auto try_status = (expression);                             \
+    if (!try_status.ok()) return std::move(try_status).error(); \
   } while (false)

@@ -29,7 +29,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 // Length of the valid UTF-8 sequence at the start of `text`, 0 when there is none.
 size_t Utf8Length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : (lead >> 4) == 0xE ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xC2 && lead < 0xE0 ? 2
+                        : (lead >> 4) == 0xE          ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
   if (length == 0 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
@@ -115,7 +119,11 @@ long long ParseByteSize(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return -1;
   const std::string_view unit = Trim(text.substr(static_cast<size_t>(end - text.data())));
-  const long long factor = unit.empty() || unit == "B" ? 1LL : unit == "KiB" ? 1LL << 10 : unit == "MiB" ? 1LL << 20 : unit == "GiB" ? 1LL << 30 : -1LL;
+  const long long factor = unit.empty() || unit == "B" ? 1LL
+                           : unit == "KiB"             ? 1LL << 10
+                           : unit == "MiB"             ? 1LL << 20
+                           : unit == "GiB"             ? 1LL << 30
+                                                       : -1LL;
   if (factor < 0 || number > (1LL << 50) / factor) return -1;
   return number * factor;
 }

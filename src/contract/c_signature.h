@@ -13,7 +13,7 @@ namespace assay {
 // One parameter of a C function, as far as a contract needs to know it.
 struct CParameter {
   std::string name;
-  std::string type;         // base type as written, without const, restrict and stars: "float", "int64_t"
+  std::string type;  // base type as written, without const, restrict and stars: "float", "int64_t"
   bool pointer = false;
   bool const_target = false;  // const float* x
   int line = 0;

@@ -22,7 +22,8 @@ std::string Read(std::string_view source, std::string_view symbol = "f") {
   if (!read.ok()) return read.error().message;
   std::string text;
   for (const CParameter& p : read.value().parameters) {
-    text += (text.empty() ? "" : ", ") + std::string(p.const_target ? "const " : "") + p.type + (p.pointer ? "* " : " ") + p.name;
+    text += (text.empty() ? "" : ", ") + std::string(p.const_target ? "const " : "") + p.type +
+            (p.pointer ? "* " : " ") + p.name;
   }
   return text;
 }
@@ -30,14 +31,19 @@ std::string Read(std::string_view source, std::string_view symbol = "f") {
 TEST(ReadSignature, UnderstandsWhatPeopleWrite) {
   const std::pair<const char*, const char*> cases[] = {
       {"void f(float* x, int n) {}", "float* x, int32_t n"},
-      {"extern \"C\" void f(const float *x, float* __restrict__ y, int64_t n) {}", "const float* x, float* y, int64_t n"},
+      {"extern \"C\" void f(const float *x, float* __restrict__ y, int64_t n) {}",
+       "const float* x, float* y, int64_t n"},
       {"extern \"C\" {\nstatic inline void f(float const * restrict x, double* y) {} }", "const float* x, double* y"},
       {"void f(const float x[], float y[static 4], std::size_t n);", "const float* x, float* y, size_t n"},
-      {"/* void f(int); */ // void f(int)\nvoid f(/* in */ const int8_t* a, // out\n unsigned char *b) noexcept {}", "const int8_t* a, uint8_t* b"},
-      {"__attribute__((noinline, target(\"avx2\"))) void f(float* x __attribute__((aligned(64))), long long n) {}", "float* x, int64_t n"},
-      {"[[gnu::noinline]] void f(const signed char* a, float* o, unsigned int n) {}", "const int8_t* a, float* o, unsigned n"},
+      {"/* void f(int); */ // void f(int)\nvoid f(/* in */ const int8_t* a, // out\n unsigned char *b) noexcept {}",
+       "const int8_t* a, uint8_t* b"},
+      {"__attribute__((noinline, target(\"avx2\"))) void f(float* x __attribute__((aligned(64))), long long n) {}",
+       "float* x, int64_t n"},
+      {"[[gnu::noinline]] void f(const signed char* a, float* o, unsigned int n) {}",
+       "const int8_t* a, float* o, unsigned n"},
       {"void f(float*, int);\nvoid g() { f(0, 1); }\nvoid f(float* x, int n) { }", "float* x, int32_t n"},
-      {"#define A 1\n#if A\nvoid f(const std::int32_t* i, float* o, float alpha)\n#endif\n{}", "const int32_t* i, float* o, float alpha"},
+      {"#define A 1\n#if A\nvoid f(const std::int32_t* i, float* o, float alpha)\n#endif\n{}",
+       "const int32_t* i, float* o, float alpha"},
       {"const char* s = \"void f(int);\"; void f(float* x) {}", "float* x"},
       {"void f(const float* const x, float* const y) {}", "const float* x, float* y"},
       {"void f(float *x) ;", "float* x"},
@@ -74,7 +80,9 @@ TEST(ReadSignature, SaysWhatItCannotRead) {
 
 TEST(ReadSignature, SurvivesMutations) {
   std::mt19937 random(3);  // NOLINT: a fixed seed on purpose
-  const std::string source = "extern \"C\" { /* c */ void f(const float* x, float y[], int n) { x = \"a\\\"b\"; } }\n#define Q(x) \\\n x\nR\"d(raw)d\"";
+  const std::string source =
+      "extern \"C\" { /* c */ void f(const float* x, float y[], int n) { x = \"a\\\"b\"; } }\n#define Q(x) \\\n "
+      "x\nR\"d(raw)d\"";
   for (int round = 0; round < 20000; ++round) {
     std::string text = source;
     for (uint64_t edits = 1 + random() % 5; edits > 0; --edits) {
@@ -124,26 +132,31 @@ TEST(DraftContract, LoadsAtOnceWithOneAxis) {
 }
 
 TEST(DraftContract, MarksWhatItCannotGuess) {
-  const CSignature signature = ReadSignature("void f(const float* a, float* c, int m, int n) {}", "f", "user.cpp").value();
+  const CSignature signature =
+      ReadSignature("void f(const float* a, float* c, int m, int n) {}", "f", "user.cpp").value();
   const TemporaryFolder folder = TemporaryFolder::Create("assay-draft-").value();
   std::ofstream(folder.path() / "contract.toml") << DraftContract(signature, "two").value();
-  EXPECT_THAT(LoadContract(folder.path()).error().message, HasSubstr("tensor.a.shape: \"FILL_IN\" uses FILL_IN, which is not known here"));
+  EXPECT_THAT(LoadContract(folder.path()).error().message,
+              HasSubstr("tensor.a.shape: \"FILL_IN\" uses FILL_IN, which is not known here"));
 }
 
 // The drafts are C++ that compiles; needs a compiler, which every machine that runs assay has.
 TEST(DraftBaseline, Compiles) {
-  if (std::system("c++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no compiler on this machine";  // NOLINT(cert-env33-c)
+  if (std::system("c++ --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no compiler on this machine";  // NOLINT(cert-env33-c)
   const TemporaryFolder folder = TemporaryFolder::Create("assay-draft-").value();
   const CSignature signature = ReadSignature(kSource, "rms", "user.cpp").value();
   std::ofstream(folder.path() / "baseline.cpp") << "#include <cmath>\n" << DraftBaseline(kSource, signature);
   std::ofstream(folder.path() / "reference.h") << WidenedReference(kSource, signature).value();
-  std::ofstream(folder.path() / "reference.cpp") << "#include \"reference.h\"\n"
-                                                 << "template void Reference<double>(const assay::Args<double>&, const assay::Slice&);\n"
-                                                 << "template void Reference<assay::Bounded>(const assay::Args<assay::Bounded>&, const assay::Slice&);\n"
-                                                 << "template void Reference<assay::Taped>(const assay::Args<assay::Taped>&, const assay::Slice&);\n"
-                                                 << "template void Reference<assay::Exact>(const assay::Args<assay::Exact>&, const assay::Slice&);\n";
+  std::ofstream(folder.path() / "reference.cpp")
+      << "#include \"reference.h\"\n"
+      << "template void Reference<double>(const assay::Args<double>&, const assay::Slice&);\n"
+      << "template void Reference<assay::Bounded>(const assay::Args<assay::Bounded>&, const assay::Slice&);\n"
+      << "template void Reference<assay::Taped>(const assay::Args<assay::Taped>&, const assay::Slice&);\n"
+      << "template void Reference<assay::Exact>(const assay::Args<assay::Exact>&, const assay::Slice&);\n";
   const auto compile = [&](const std::string& name) {
-    const std::string command = "c++ -std=c++20 -fsyntax-only -I" ASSAY_SOURCE_DIR "/src/numerics " + (folder.path() / name).string();
+    const std::string command =
+        "c++ -std=c++20 -fsyntax-only -I" ASSAY_SOURCE_DIR "/src/numerics " + (folder.path() / name).string();
     return std::system(command.c_str());  // NOLINT(cert-env33-c)
   };
   EXPECT_EQ(compile("baseline.cpp"), 0);

@@ -95,8 +95,10 @@ class Tokenizer {
       });
     }
     if (c == '"' || c == '\'') return Quoted(c);
-    constexpr std::string_view kPairs[] = {"::", "->", "[[", "]]", "+=", "-=", "*=", "/=", "%=", "==", "!=", "<=", ">=", "&&", "||", "++", "--", "<<", ">>"};
-    const bool pair = std::ranges::any_of(kPairs, [&](std::string_view p) { return p != "[[" && p != "]]" && Starts(p); });
+    constexpr std::string_view kPairs[] = {"::", "->", "[[", "]]", "+=", "-=", "*=", "/=", "%=", "==",
+                                           "!=", "<=", ">=", "&&", "||", "++", "--", "<<", ">>"};
+    const bool pair =
+        std::ranges::any_of(kPairs, [&](std::string_view p) { return p != "[[" && p != "]]" && Starts(p); });
     Push(CToken::Kind::kSymbol, pair ? 2 : 1);
   }
 

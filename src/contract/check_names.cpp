@@ -60,7 +60,8 @@ Result<Declared> Declarations(const Locator& where, const Contract& contract) {
       const auto here = [&](std::string_view what) { return where.At({"tensor", tensor.name, "stride"}, what); };
       if (!IsArgumentName(name) || name == "scratch") return here(fmt::format("\"{}\": {}", name, kArgumentNameRule));
       const auto [entry, fresh] = declared.emplace(name, ArgumentKind::kStride);
-      if (!fresh && entry->second != ArgumentKind::kStride) return here(fmt::format("{} is also the name of an axis, scalar or tensor; rename it", name));
+      if (!fresh && entry->second != ArgumentKind::kStride)
+        return here(fmt::format("{} is also the name of an axis, scalar or tensor; rename it", name));
     }
   }
   return declared;
@@ -84,15 +85,19 @@ Status ReadArguments(const Locator& where, Contract& contract, const Declared& d
     }
   }
   for (const auto& [name, kind] : declared) {
-    if (!seen.contains(name)) return here(fmt::format("{} is missing; list every axis, scalar, tensor and stride once", name));
+    if (!seen.contains(name))
+      return here(fmt::format("{} is missing; list every axis, scalar, tensor and stride once", name));
   }
-  if (contract.arguments.size() > kMaxArguments) return here(fmt::format("more than {} arguments; merge some", kMaxArguments));
+  if (contract.arguments.size() > kMaxArguments)
+    return here(fmt::format("more than {} arguments; merge some", kMaxArguments));
   return Ok();
 }
 
 // Nothing but `args` has an order, so the lists take theirs from it.
 void SortByArguments(Contract& contract) {
-  const auto position = [&](const std::string& name) { return std::ranges::find(contract.arguments, name, &ArgumentRef::name); };
+  const auto position = [&](const std::string& name) {
+    return std::ranges::find(contract.arguments, name, &ArgumentRef::name);
+  };
   const auto by = [&](const auto& a, const auto& b) { return position(a.name) < position(b.name); };
   std::ranges::sort(contract.axes, by);
   std::ranges::sort(contract.scalars, by);
@@ -103,7 +108,8 @@ Status CheckExpression(const Locator& where, std::initializer_list<std::string_v
                        const std::vector<std::string>& known) {
   for (const std::string& name : expression.NamesUsed()) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    return where.At(path, fmt::format("\"{}\" uses {}, which is not known here; {}", expression.text(), name, Hint(name, known)));
+    return where.At(
+        path, fmt::format("\"{}\" uses {}, which is not known here; {}", expression.text(), name, Hint(name, known)));
   }
   return Ok();
 }
@@ -114,53 +120,71 @@ Status CheckMentioned(const Locator& where, std::initializer_list<std::string_vi
   return where.At(path, fmt::format("{} is no {}; {}", name, what, Hint(name, known)));
 }
 
-Status CheckTensor(const Locator& where, const Contract& contract, const Tensor& tensor, const std::vector<std::string>& axes) {
-  for (const Expression& extent : tensor.shape) ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "shape"}, extent, axes));
-  for (const Expression& end : tensor.range) ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "range"}, end, axes));
+Status CheckTensor(const Locator& where, const Contract& contract, const Tensor& tensor,
+                   const std::vector<std::string>& axes) {
+  for (const Expression& extent : tensor.shape)
+    ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "shape"}, extent, axes));
+  for (const Expression& end : tensor.range)
+    ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "range"}, end, axes));
   for (const Generator& generator : tensor.values) {
-    for (const Expression& number : generator.parameters) ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "values"}, number, axes));
+    for (const Expression& number : generator.parameters)
+      ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "values"}, number, axes));
   }
   const std::vector<std::string> tensors = NamesOf(contract.tensors);
-  for (const std::string& name : tensor.may_alias) ASSAY_TRY_STATUS(CheckMentioned(where, {"tensor", tensor.name, "may_alias"}, name, tensors, "tensor"));
+  for (const std::string& name : tensor.may_alias)
+    ASSAY_TRY_STATUS(CheckMentioned(where, {"tensor", tensor.name, "may_alias"}, name, tensors, "tensor"));
   if (!tensor.compare) return Ok();
   const auto output = [&](std::string_view key, const std::string& name, bool integer) -> Status {
     const Tensor* other = contract.FindTensor(name);
-    const bool fits = other != nullptr && other != &tensor && other->role != Role::kIn && !(integer && Info(other->dtype).is_float);
+    const bool fits =
+        other != nullptr && other != &tensor && other->role != Role::kIn && !(integer && Info(other->dtype).is_float);
     if (name.empty() || fits) return Ok();
-    return where.At({"tensor", tensor.name, "compare", key}, fmt::format("{} is no other {}output; {}", name, integer ? "integer " : "", Hint(name, tensors)));
+    return where.At({"tensor", tensor.name, "compare", key},
+                    fmt::format("{} is no other {}output; {}", name, integer ? "integer " : "", Hint(name, tensors)));
   };
   ASSAY_TRY_STATUS(output("given", tensor.compare->given, false));
   ASSAY_TRY_STATUS(output("along", tensor.compare->along, true));
-  for (const std::string& name : tensor.compare->slice) ASSAY_TRY_STATUS(CheckMentioned(where, {"tensor", tensor.name, "compare", "slice"}, name, axes, "axis"));
+  for (const std::string& name : tensor.compare->slice)
+    ASSAY_TRY_STATUS(CheckMentioned(where, {"tensor", tensor.name, "compare", "slice"}, name, axes, "axis"));
   return Ok();
 }
 
-Status CheckRelation(const Locator& where, const Contract& contract, const Relation& relation, const std::vector<std::string>& axes) {
+Status CheckRelation(const Locator& where, const Contract& contract, const Relation& relation,
+                     const std::vector<std::string>& axes) {
   const std::vector<std::string> tensors = NamesOf(contract.tensors);
-  for (const std::string& name : relation.of) ASSAY_TRY_STATUS(CheckMentioned(where, {"relation", relation.name, "of"}, name, tensors, "tensor"));
-  if (!relation.axis.empty()) ASSAY_TRY_STATUS(CheckMentioned(where, {"relation", relation.name, "axis"}, relation.axis, axes, "axis"));
+  for (const std::string& name : relation.of)
+    ASSAY_TRY_STATUS(CheckMentioned(where, {"relation", relation.name, "of"}, name, tensors, "tensor"));
+  if (!relation.axis.empty())
+    ASSAY_TRY_STATUS(CheckMentioned(where, {"relation", relation.name, "axis"}, relation.axis, axes, "axis"));
   for (const auto& [name, expression] : relation.carries) {
     ASSAY_TRY_STATUS(CheckMentioned(where, {"relation", relation.name, "carries"}, name, axes, "axis"));
     ASSAY_TRY_STATUS(CheckExpression(where, {"relation", relation.name, "carries"}, expression, axes));
   }
   if (relation.with == "nan" && !contract.policy.special_propagates) {
-    return where.At({"relation", relation.name, "with"}, "nan needs special = \"propagate\" in [policy]; write redrawn");
+    return where.At({"relation", relation.name, "with"},
+                    "nan needs special = \"propagate\" in [policy]; write redrawn");
   }
   return Ok();
 }
 
-Status CheckWorkloadNames(const Locator& where, const Contract& contract, const Workload& workload, const std::vector<std::string>& sizes) {
-  for (const auto& [name, size] : workload.axes) ASSAY_TRY_STATUS(CheckMentioned(where, {"workload", workload.name, "axes"}, name, sizes, "axis or stride"));
+Status CheckWorkloadNames(const Locator& where, const Contract& contract, const Workload& workload,
+                          const std::vector<std::string>& sizes) {
+  for (const auto& [name, size] : workload.axes)
+    ASSAY_TRY_STATUS(CheckMentioned(where, {"workload", workload.name, "axes"}, name, sizes, "axis or stride"));
   for (const Axis& axis : contract.axes) {
-    if (!workload.axes.contains(axis.name)) return where.At({"workload", workload.name, "axes"}, fmt::format("{} is missing; give every axis a size", axis.name));
+    if (!workload.axes.contains(axis.name))
+      return where.At({"workload", workload.name, "axes"},
+                      fmt::format("{} is missing; give every axis a size", axis.name));
   }
   for (const auto& [name, value] : workload.scalars) {
-    ASSAY_TRY_STATUS(CheckMentioned(where, {"workload", workload.name, "scalars"}, name, NamesOf(contract.scalars), "scalar"));
+    ASSAY_TRY_STATUS(
+        CheckMentioned(where, {"workload", workload.name, "scalars"}, name, NamesOf(contract.scalars), "scalar"));
   }
   for (const std::string& name : workload.null_tensors) {
     const Tensor* tensor = contract.FindTensor(name);
     if (tensor != nullptr && tensor->optional) continue;
-    return where.At({"workload", workload.name, "null"}, fmt::format("{} is no optional tensor; {}", name, Hint(name, NamesOf(contract.tensors))));
+    return where.At({"workload", workload.name, "null"},
+                    fmt::format("{} is no optional tensor; {}", name, Hint(name, NamesOf(contract.tensors))));
   }
   return Ok();
 }
@@ -218,10 +242,12 @@ Status CheckNames(const Locator& where, Contract& contract) {
   std::vector<std::string> sizes = axes;
   for (std::string& name : StrideNames(contract)) sizes.push_back(std::move(name));
 
-  for (const Expression& condition : contract.require) ASSAY_TRY_STATUS(CheckExpression(where, {"require"}, condition, sizes));
+  for (const Expression& condition : contract.require)
+    ASSAY_TRY_STATUS(CheckExpression(where, {"require"}, condition, sizes));
   for (const Scalar& scalar : contract.scalars) {
     for (const Generator& generator : scalar.values) {
-      for (const Expression& number : generator.parameters) ASSAY_TRY_STATUS(CheckExpression(where, {"scalar", scalar.name, "values"}, number, axes));
+      for (const Expression& number : generator.parameters)
+        ASSAY_TRY_STATUS(CheckExpression(where, {"scalar", scalar.name, "values"}, number, axes));
     }
   }
   bool writes = false;
@@ -231,7 +257,8 @@ Status CheckNames(const Locator& where, Contract& contract) {
   }
   if (!writes) return where.At({"tensor"}, "no tensor is written; give one the role out or inout");
   for (const Relation& relation : contract.relations) ASSAY_TRY_STATUS(CheckRelation(where, contract, relation, axes));
-  for (const Workload& workload : contract.workloads) ASSAY_TRY_STATUS(CheckWorkloadNames(where, contract, workload, sizes));
+  for (const Workload& workload : contract.workloads)
+    ASSAY_TRY_STATUS(CheckWorkloadNames(where, contract, workload, sizes));
   std::set<std::string> references;
   for (const ReferenceKernel& kernel : contract.references) {
     if (references.insert(kernel.name).second) continue;

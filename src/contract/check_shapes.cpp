@@ -45,11 +45,13 @@ Status CheckRequire(const Locator& where, const Contract& contract) {
   for (const size_t i : contradiction->conditions) quoted.push_back("\"" + contract.require[i].text() + "\"");
   const std::string_view found = contradiction->complete ? "no legal shape exists" : "no legal shape was found";
   if (quoted.size() == 1) {
-    return where.At({"require"}, fmt::format("{}: {} holds for no sizes of its axes; change it or the axes", found, quoted[0]));
+    return where.At({"require"},
+                    fmt::format("{}: {} holds for no sizes of its axes; change it or the axes", found, quoted[0]));
   }
   const std::string first = quoted[0];
   quoted.erase(quoted.begin());
-  return where.At({"require"}, fmt::format("{}: {} contradicts {} within the axes' sizes; change one of them", found, first, Join(quoted, " and ")));
+  return where.At({"require"}, fmt::format("{}: {} contradicts {} within the axes' sizes; change one of them", found,
+                                           first, Join(quoted, " and ")));
 }
 
 }  // namespace
@@ -59,7 +61,8 @@ Status CheckShapes(const Locator& where, Contract& contract) {
   for (const Workload& workload : contract.workloads) {
     const Result<Shape> shape = LegalWorkload(contract, workload);
     if (shape.ok()) continue;
-    return where.At({"workload", workload.name, "axes"}, fmt::format("is not a legal shape: {}; change the sizes", shape.error().message));
+    return where.At({"workload", workload.name, "axes"},
+                    fmt::format("is not a legal shape: {}; change the sizes", shape.error().message));
   }
   return Ok();
 }

@@ -108,21 +108,25 @@ const ConfigEntry* ConfigNode::Find(std::string_view key) const {
 }
 
 Error ConfigError(const std::string& file, int line, std::string_view key, std::string_view what) {
-  return Error{ErrorCode::kInvalidInput, fmt::format("{}:{}: {}: {}", file, std::max(line, 1), Printable(Cut(key, 80)), Printable(Cut(what, 600)))};
+  return Error{ErrorCode::kInvalidInput, fmt::format("{}:{}: {}: {}", file, std::max(line, 1), Printable(Cut(key, 80)),
+                                                     Printable(Cut(what, 600)))};
 }
 
 Result<ConfigNode> ParseConfig(std::string_view text, const std::string& file) {
   if (text.size() > kMaxBytes) {
-    return ConfigError(file, 1, "file", fmt::format("{} bytes are no contract; at most {} are read", text.size(), kMaxBytes));
+    return ConfigError(file, 1, "file",
+                       fmt::format("{} bytes are no contract; at most {} are read", text.size(), kMaxBytes));
   }
   if (const auto deep = TooDeep(text)) {
-    return ConfigError(file, deep->line, "nesting", fmt::format("deeper than {} levels; no key of the format is", kMaxDepth));
+    return ConfigError(file, deep->line, "nesting",
+                       fmt::format("deeper than {} levels; no key of the format is", kMaxDepth));
   }
   try {
     const toml::table table = toml::parse(text);
     return ConvertTable(table);
   } catch (const toml::parse_error& error) {
-    return ConfigError(file, LineOf(error.source()), "syntax", fmt::format("{}; correct the TOML", error.description()));
+    return ConfigError(file, LineOf(error.source()), "syntax",
+                       fmt::format("{}; correct the TOML", error.description()));
   } catch (const std::exception& error) {
     return ConfigError(file, 1, "syntax", fmt::format("{}; correct the TOML", error.what()));
   }

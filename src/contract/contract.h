@@ -26,8 +26,20 @@ struct Axis {
 };
 
 enum class GeneratorKind {
-  kNormal, kUniform, kLogUniform, kLadder, kOutliers, kOffset, kTies, kConstant,
-  kSorted, kClustered, kSubnormal, kSpecial, kCaptured, kAny,
+  kNormal,
+  kUniform,
+  kLogUniform,
+  kLadder,
+  kOutliers,
+  kOffset,
+  kTies,
+  kConstant,
+  kSorted,
+  kClustered,
+  kSubnormal,
+  kSpecial,
+  kCaptured,
+  kAny,
   kExpression,  // scalars only: the value of an expression over axes
 };
 
@@ -111,11 +123,11 @@ enum class CacheState { kHot, kWeightsCold, kCold, kInSitu };
 
 struct Workload {
   std::string name;
-  std::map<std::string, int64_t> axes;     // and strides where they are not dense
+  std::map<std::string, int64_t> axes;  // and strides where they are not dense
   std::map<std::string, double> scalars;
-  std::vector<std::string> null_tensors;   // optional tensors that are absent
+  std::vector<std::string> null_tensors;  // optional tensors that are absent
   CacheState state = CacheState::kHot;
-  std::optional<int> threads;              // overrides the policy
+  std::optional<int> threads;  // overrides the policy
 };
 
 enum class ReferenceKind { kBaseline, kPeer };
@@ -147,7 +159,7 @@ struct Contract {
   std::vector<std::string> slice;  // axes of which one point is one call of the reference
   std::vector<Axis> axes;
   std::vector<Scalar> scalars;
-  std::vector<Tensor> tensors;     // in C order
+  std::vector<Tensor> tensors;  // in C order
   std::vector<Relation> relations;
   std::optional<Cost> cost;
   Policy policy;
@@ -158,7 +170,7 @@ struct Contract {
   std::vector<std::filesystem::path> mutants;
   std::vector<std::filesystem::path> honest;
   std::vector<std::string> unsupported;  // what this version reads but cannot run (LoadOptions)
-  Digest hash;  // over its files, without templates/
+  Digest hash;                           // over its files, without templates/
 
   const Axis* FindAxis(std::string_view name) const;
   const Tensor* FindTensor(std::string_view name) const;

@@ -14,15 +14,22 @@
 namespace assay {
 namespace {
 
-bool IsWide(const std::string& type) { return type == "int64_t" || type == "int32_t" || type == "size_t" || type == "unsigned"; }
+bool IsWide(const std::string& type) {
+  return type == "int64_t" || type == "int32_t" || type == "size_t" || type == "unsigned";
+}
 bool IsAxis(const CParameter& parameter) { return !parameter.pointer && IsWide(parameter.type); }
 bool IsTensor(const CParameter& parameter) { return parameter.pointer; }
 bool IsScalar(const CParameter& parameter) { return !parameter.pointer && !IsAxis(parameter); }
 bool IsFloat(const std::string& type) { return type == "float" || type == "double"; }
 
 std::string_view DTypeOf(const std::string& type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDTypes = {
-      {{"float", "f32"}, {"double", "f64"}, {"int8_t", "i8"}, {"uint8_t", "u8"}, {"int32_t", "i32"}, {"int64_t", "i64"}, {"uint16_t", "bf16"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDTypes = {{{"float", "f32"},
+                                                                                     {"double", "f64"},
+                                                                                     {"int8_t", "i8"},
+                                                                                     {"uint8_t", "u8"},
+                                                                                     {"int32_t", "i32"},
+                                                                                     {"int64_t", "i64"},
+                                                                                     {"uint16_t", "bf16"}}};
   for (const auto& [name, dtype] : kDTypes) {
     if (name == type) return dtype;
   }
@@ -45,20 +52,28 @@ std::string ShapeText(const CSignature& signature) {
 
 std::string TensorDraft(const CSignature& signature, const CParameter& tensor) {
   std::string out = fmt::format("[tensor.{}]\n", tensor.name);
-  out += fmt::format("role   = \"{}\"{}\n", tensor.const_target ? "in" : "out", tensor.const_target ? "" : "      # FILL IN: \"inout\" if it is read too; then add values");
-  out += fmt::format("dtype  = \"{}\"{}\n", DTypeOf(tensor.type), tensor.type == "uint16_t" ? "    # FILL IN: bf16 or f16" : "");
+  out += fmt::format("role   = \"{}\"{}\n", tensor.const_target ? "in" : "out",
+                     tensor.const_target ? "" : "      # FILL IN: \"inout\" if it is read too; then add values");
+  out += fmt::format("dtype  = \"{}\"{}\n", DTypeOf(tensor.type),
+                     tensor.type == "uint16_t" ? "    # FILL IN: bf16 or f16" : "");
   const bool guessed = AxisNames(signature).size() == 1;
-  out += fmt::format("shape  = {}{}\n", ShapeText(signature), guessed ? "    # FILL IN: is it this?" : "    # FILL IN: extents over the axes, row-major, for example [\"M\", \"K\"]");
+  out += fmt::format("shape  = {}{}\n", ShapeText(signature),
+                     guessed ? "    # FILL IN: is it this?"
+                             : "    # FILL IN: extents over the axes, row-major, for example [\"M\", \"K\"]");
   if (tensor.const_target) {
-    out += IsFloat(tensor.type) || tensor.type == "uint16_t" ? "values = [\"normal(0, 1)\", \"ladder(1e-3, 1e3)\", \"offset(10)\"]\n" : "values = [\"uniform(0, 1)\"]    # FILL IN: the range of the values\n";
+    out += IsFloat(tensor.type) || tensor.type == "uint16_t"
+               ? "values = [\"normal(0, 1)\", \"ladder(1e-3, 1e3)\", \"offset(10)\"]\n"
+               : "values = [\"uniform(0, 1)\"]    # FILL IN: the range of the values\n";
   } else {
-    out += fmt::format("compare = {{ class = \"{}\" }}\n", IsFloat(tensor.type) || tensor.type == "uint16_t" ? "accumulate" : "exact");
+    out += fmt::format("compare = {{ class = \"{}\" }}\n",
+                       IsFloat(tensor.type) || tensor.type == "uint16_t" ? "accumulate" : "exact");
   }
   return out + "\n";
 }
 
 std::string ParameterText(const CParameter& parameter, bool abi) {
-  if (parameter.pointer) return fmt::format("{}{}* {}", parameter.const_target ? "const " : "", parameter.type, parameter.name);
+  if (parameter.pointer)
+    return fmt::format("{}{}* {}", parameter.const_target ? "const " : "", parameter.type, parameter.name);
   return fmt::format("{} {}", abi && IsAxis(parameter) ? "int64_t" : parameter.type, parameter.name);
 }
 
@@ -69,20 +84,29 @@ std::string ParametersText(const CSignature& signature, bool abi) {
 }
 
 bool MatchesAbi(const CSignature& signature) {
-  return std::ranges::all_of(signature.parameters, [](const CParameter& parameter) { return !IsAxis(parameter) || parameter.type == "int64_t"; });
+  return std::ranges::all_of(signature.parameters, [](const CParameter& parameter) {
+    return !IsAxis(parameter) || parameter.type == "int64_t";
+  });
 }
 
 // ---- The reference --------------------------------------------------------------------------------
 
-constexpr auto kUnary = std::to_array<std::string_view>({"exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "tanh", "erf", "sin", "cos"});
+constexpr auto kUnary = std::to_array<std::string_view>(
+    {"exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "tanh", "erf", "sin", "cos"});
 
 std::string MathMembers() {
   std::string out = "  // The functions of <math.h>, over the number type.\n";
-  for (const std::string_view name : kUnary) out += fmt::format("  static Real {0}(const Real& x) {{ return assay::{0}(x); }}\n  static Real {0}f(const Real& x) {{ return assay::{0}(x); }}\n", name);
+  for (const std::string_view name : kUnary)
+    out += fmt::format(
+        "  static Real {0}(const Real& x) {{ return assay::{0}(x); }}\n  static Real {0}f(const Real& x) {{ return "
+        "assay::{0}(x); }}\n",
+        name);
   for (const std::string_view suffix : {"", "f"}) {
     out += fmt::format("  static Real fabs{0}(const Real& x) {{ return assay::Ops<Real>::Abs(x); }}\n", suffix);
-    out += fmt::format("  static Real fmax{0}(const Real& a, const Real& b) {{ return assay::Ops<Real>::Larger(a, b); }}\n", suffix);
-    out += fmt::format("  static Real fmin{0}(const Real& a, const Real& b) {{ return assay::Ops<Real>::Smaller(a, b); }}\n", suffix);
+    out += fmt::format(
+        "  static Real fmax{0}(const Real& a, const Real& b) {{ return assay::Ops<Real>::Larger(a, b); }}\n", suffix);
+    out += fmt::format(
+        "  static Real fmin{0}(const Real& a, const Real& b) {{ return assay::Ops<Real>::Smaller(a, b); }}\n", suffix);
   }
   return out;
 }
@@ -93,8 +117,10 @@ struct Widened {
 };
 
 bool IsMathName(std::string_view word) {
-  if (word == "fabs" || word == "fmax" || word == "fmin" || word == "fabsf" || word == "fmaxf" || word == "fminf") return true;
-  return std::ranges::any_of(kUnary, [&](std::string_view name) { return word == name || word == std::string(name) + "f"; });
+  if (word == "fabs" || word == "fmax" || word == "fmin" || word == "fabsf" || word == "fmaxf" || word == "fminf")
+    return true;
+  return std::ranges::any_of(kUnary,
+                             [&](std::string_view name) { return word == name || word == std::string(name) + "f"; });
 }
 
 Result<Widened> TakeDirective(const CToken& token, Widened widened) {
@@ -102,7 +128,9 @@ Result<Widened> TakeDirective(const CToken& token, Widened widened) {
   if (text.starts_with("include")) {
     const std::string_view what = Trim(text.substr(7));
     if (what.starts_with('"') || what.find("intrin") != std::string_view::npos) {
-      return Error{ErrorCode::kInvalidInput, fmt::format("line {}: #include {} cannot be widened; write reference.h by hand (docs/contract.md)", token.line, Printable(what))};
+      return Error{ErrorCode::kInvalidInput,
+                   fmt::format("line {}: #include {} cannot be widened; write reference.h by hand (docs/contract.md)",
+                               token.line, Printable(what))};
     }
     if (what != "<omp.h>") widened.includes.push_back("#include " + std::string(what) + "\n");
   } else if (!text.starts_with("pragma")) {
@@ -218,20 +246,27 @@ inline std::vector<int64_t> Index(const std::vector<int64_t>& extents, int64_t f
 std::string LoadText(const CSignature& signature, const CParameter& tensor) {
   const std::vector<std::string> axes = AxisNames(signature);
   const std::string extents = axes.size() == 1 ? axes[0] : "FILL_IN";
-  std::string out = fmt::format("  const std::vector<int64_t> {}_extents = {{{}}};{}\n", tensor.name, extents, "  // FILL IN: as in contract.toml");
+  std::string out = fmt::format("  const std::vector<int64_t> {}_extents = {{{}}};{}\n", tensor.name, extents,
+                                "  // FILL IN: as in contract.toml");
   const std::string element = IsFloat(tensor.type) || tensor.type == "uint16_t" ? "Real" : tensor.type;
-  out += fmt::format("  std::vector<{}> {}(static_cast<size_t>(widened::Count({}_extents)));\n", element, tensor.name, tensor.name);
+  out += fmt::format("  std::vector<{}> {}(static_cast<size_t>(widened::Count({}_extents)));\n", element, tensor.name,
+                     tensor.name);
   if (!tensor.const_target) return out;
-  const std::string read = fmt::format("widened::{1}(a, \"{0}\", widened::Index({0}_extents, static_cast<int64_t>(i)))", tensor.name, element == "Real" ? "At" : "IntegerAt");
-  if (element == "Real") return out + fmt::format("  for (size_t i = 0; i < {0}.size(); ++i) {0}[i] = {1};\n", tensor.name, read);
+  const std::string read = fmt::format("widened::{1}(a, \"{0}\", widened::Index({0}_extents, static_cast<int64_t>(i)))",
+                                       tensor.name, element == "Real" ? "At" : "IntegerAt");
+  if (element == "Real")
+    return out + fmt::format("  for (size_t i = 0; i < {0}.size(); ++i) {0}[i] = {1};\n", tensor.name, read);
   // Integers keep their type: they count and index.
-  return out + fmt::format("  for (size_t i = 0; i < {0}.size(); ++i) {0}[i] = static_cast<{1}>({2});\n", tensor.name, element, read);
+  return out + fmt::format("  for (size_t i = 0; i < {0}.size(); ++i) {0}[i] = static_cast<{1}>({2});\n", tensor.name,
+                           element, read);
 }
 
 std::string StoreText(const CParameter& tensor) {
   const bool real = IsFloat(tensor.type) || tensor.type == "uint16_t";
-  return fmt::format("  for (size_t i = 0; i < {0}.size(); ++i) widened::Set<Real>(a, \"{0}\", widened::Index({0}_extents, static_cast<int64_t>(i)), {1});\n", tensor.name,
-                     real ? tensor.name + "[i]" : fmt::format("Real(static_cast<double>({}[i]))", tensor.name));
+  return fmt::format(
+      "  for (size_t i = 0; i < {0}.size(); ++i) widened::Set<Real>(a, \"{0}\", widened::Index({0}_extents, "
+      "static_cast<int64_t>(i)), {1});\n",
+      tensor.name, real ? tensor.name + "[i]" : fmt::format("Real(static_cast<double>({}[i]))", tensor.name));
 }
 
 std::string ReferenceFunction(const CSignature& signature) {
@@ -264,19 +299,28 @@ std::string ReferenceFunction(const CSignature& signature) {
 }  // namespace
 
 Result<std::string> DraftContract(const CSignature& signature, std::string_view contract_name) {
-  if (!IsLabel(contract_name)) return Error{ErrorCode::kInvalidInput, fmt::format("\"{}\": {}; choose another name", Printable(contract_name), kLabelRule)};
+  if (!IsLabel(contract_name))
+    return Error{ErrorCode::kInvalidInput,
+                 fmt::format("\"{}\": {}; choose another name", Printable(contract_name), kLabelRule)};
   std::vector<std::string> names;
   for (const CParameter& parameter : signature.parameters) names.push_back("\"" + parameter.name + "\"");
-  std::string out = fmt::format("# Drafted from the signature of {}; look for FILL IN.  The format: docs/contract.md\n", signature.symbol);
-  out += fmt::format("assay   = 1\nname    = \"{}\"\nsummary = \"\"    # FILL IN: one sentence\nentry   = \"{}\"\nargs    = [{}]\n", contract_name, signature.symbol, Join(names, ", "));
-  out += "require = []    # FILL IN: conditions between axes, for example [\"K % 8 == 0\"]\nslice   = []    # one call of the reference computes everything\n\n[axis]\n";
+  std::string out = fmt::format("# Drafted from the signature of {}; look for FILL IN.  The format: docs/contract.md\n",
+                                signature.symbol);
+  out += fmt::format(
+      "assay   = 1\nname    = \"{}\"\nsummary = \"\"    # FILL IN: one sentence\nentry   = \"{}\"\nargs    = [{}]\n",
+      contract_name, signature.symbol, Join(names, ", "));
+  out +=
+      "require = []    # FILL IN: conditions between axes, for example [\"K % 8 == 0\"]\nslice   = []    # one call of "
+      "the reference computes everything\n\n[axis]\n";
   const std::vector<std::string> axes = AxisNames(signature);
-  for (const std::string& axis : axes) out += fmt::format("{} = {{ min = 1, max = 4096 }}    # FILL IN: the sizes that the function accepts\n", axis);
+  for (const std::string& axis : axes)
+    out += fmt::format("{} = {{ min = 1, max = 4096 }}    # FILL IN: the sizes that the function accepts\n", axis);
   out += "\n";
   std::string scalars;
   for (const CParameter& parameter : signature.parameters) {
     if (!IsScalar(parameter)) continue;
-    scalars += fmt::format("{} = {{ dtype = \"{}\", values = [\"{}\"] }}    # FILL IN: the values\n", parameter.name, DTypeOf(parameter.type), IsFloat(parameter.type) ? "uniform(0.1, 1)" : "constant(1)");
+    scalars += fmt::format("{} = {{ dtype = \"{}\", values = [\"{}\"] }}    # FILL IN: the values\n", parameter.name,
+                           DTypeOf(parameter.type), IsFloat(parameter.type) ? "uniform(0.1, 1)" : "constant(1)");
   }
   if (!scalars.empty()) out += "[scalar]\n" + scalars + "\n";
   for (const CParameter& parameter : signature.parameters) {
@@ -299,23 +343,32 @@ std::string DraftBaseline(std::string_view source, const CSignature& signature) 
     return out + fmt::format("extern \"C\" void {}({});\n\n", signature.symbol, declared) + std::string(source);
   }
   const std::string inner = signature.symbol + "_given";
-  out += fmt::format("#define {} {}\nextern \"C\" __attribute__((visibility(\"hidden\"))) void {}({});\n\n", signature.symbol, inner, signature.symbol, declared);
+  out += fmt::format("#define {} {}\nextern \"C\" __attribute__((visibility(\"hidden\"))) void {}({});\n\n",
+                     signature.symbol, inner, signature.symbol, declared);
   out += std::string(source) + fmt::format("\n#undef {}\n\n", signature.symbol);
   std::vector<std::string> arguments;
   for (const CParameter& parameter : signature.parameters) {
     const bool narrow = IsAxis(parameter) && parameter.type != "int64_t";
     arguments.push_back(narrow ? fmt::format("static_cast<{}>({})", parameter.type, parameter.name) : parameter.name);
   }
-  return out + fmt::format("extern \"C\" void {}({}) {{\n  {}({});\n}}\n", signature.symbol, ParametersText(signature, true), inner, Join(arguments, ", "));
+  return out + fmt::format("extern \"C\" void {}({}) {{\n  {}({});\n}}\n", signature.symbol,
+                           ParametersText(signature, true), inner, Join(arguments, ", "));
 }
 
 Result<std::string> WidenedReference(std::string_view source, const CSignature& signature) {
   Result<Widened> widened = Widen(source);
   if (!widened.ok()) return widened.error();
-  std::string out = fmt::format("// Drafted from the source of {0}: its own code over the number type of the reference, one call for all\n// outputs.  A reference written by hand, with the primitives of <assay/reference.h>, has tighter bounds.\n#pragma once\n\n", signature.symbol);
-  out += "#include <assay/reference.h>\n\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n\n#include <vector>\n";
+  std::string out = fmt::format(
+      "// Drafted from the source of {0}: its own code over the number type of the reference, one call for all\n// "
+      "outputs.  A reference written by hand, with the primitives of <assay/reference.h>, has tighter bounds.\n#pragma "
+      "once\n\n",
+      signature.symbol);
+  out +=
+      "#include <assay/reference.h>\n\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include "
+      "<stdlib.h>\n\n#include <vector>\n";
   out += Join(widened.value().includes, "");
-  out += "\nnamespace widened {\n" + std::string(kHelpers) + "\ntemplate <class Real>\nstruct Source {\n" + MathMembers();
+  out +=
+      "\nnamespace widened {\n" + std::string(kHelpers) + "\ntemplate <class Real>\nstruct Source {\n" + MathMembers();
   out += widened.value().body + "\n};\n\n}  // namespace widened\n\n" + ReferenceFunction(signature);
   return out;
 }

@@ -21,10 +21,14 @@ struct Small {
 
 Small FormatOf(DType dtype) {
   switch (dtype) {
-    case DType::kBf16: return {8, 7, 127, true};
-    case DType::kF16: return {5, 10, 15, true};
-    case DType::kE5m2: return {5, 2, 15, true};
-    default: return {4, 3, 7, false};  // e4m3: all ones is NaN, the other codes of that exponent are numbers
+    case DType::kBf16:
+      return {8, 7, 127, true};
+    case DType::kF16:
+      return {5, 10, 15, true};
+    case DType::kE5m2:
+      return {5, 2, 15, true};
+    default:
+      return {4, 3, 7, false};  // e4m3: all ones is NaN, the other codes of that exponent are numbers
   }
 }
 
@@ -61,7 +65,8 @@ double DecodeSmall(const Small& format, uint64_t bits) {
   } else if (exponent == 0) {
     magnitude = std::ldexp(static_cast<double>(mantissa), 1 - format.bias - format.mantissa_bits);
   } else {
-    magnitude = std::ldexp(static_cast<double>(mantissa + (uint64_t{1} << format.mantissa_bits)), exponent - format.bias - format.mantissa_bits);
+    magnitude = std::ldexp(static_cast<double>(mantissa + (uint64_t{1} << format.mantissa_bits)),
+                           exponent - format.bias - format.mantissa_bits);
   }
   return (bits >> width & 1) != 0 ? -magnitude : magnitude;
 }
@@ -95,7 +100,9 @@ int64_t ToInteger(DType dtype, double value) {
 
 void StoreInteger(DType dtype, std::byte* base, int64_t offset, int64_t value) {
   switch (dtype) {
-    case DType::kI64: std::memcpy(base + offset * 8, &value, 8); break;
+    case DType::kI64:
+      std::memcpy(base + offset * 8, &value, 8);
+      break;
     case DType::kI32: {
       const auto narrow = static_cast<int32_t>(value);
       std::memcpy(base + offset * 4, &narrow, 4);
@@ -107,7 +114,9 @@ void StoreInteger(DType dtype, std::byte* base, int64_t offset, int64_t value) {
       both = offset % 2 == 0 ? (both & std::byte{0xF0}) | nibble : (both & std::byte{0x0F}) | nibble << 4;
       break;
     }
-    default: base[offset] = static_cast<std::byte>(value & 0xFF); break;
+    default:
+      base[offset] = static_cast<std::byte>(value & 0xFF);
+      break;
   }
 }
 
@@ -133,21 +142,29 @@ void StoreFloats(DType dtype, std::byte* base, int64_t offset, std::span<const T
         std::memcpy(base + (offset + static_cast<int64_t>(i)) * 4, &value, 4);
       }
       break;
-    case DType::kBf16: store16(Bf16FromFloat); break;
-    case DType::kF16: store16(F16FromFloat); break;
+    case DType::kBf16:
+      store16(Bf16FromFloat);
+      break;
+    case DType::kF16:
+      store16(F16FromFloat);
+      break;
     case DType::kE4m3:
     case DType::kE5m2:
-      for (size_t i = 0; i < row.size(); ++i) base[offset + static_cast<int64_t>(i)] = static_cast<std::byte>(EncodeSmall(FormatOf(dtype), static_cast<double>(row[i])));
+      for (size_t i = 0; i < row.size(); ++i)
+        base[offset + static_cast<int64_t>(i)] =
+            static_cast<std::byte>(EncodeSmall(FormatOf(dtype), static_cast<double>(row[i])));
       break;
     default:
-      for (size_t i = 0; i < row.size(); ++i) StoreInteger(dtype, base, offset + static_cast<int64_t>(i), ToInteger(dtype, static_cast<double>(row[i])));
+      for (size_t i = 0; i < row.size(); ++i)
+        StoreInteger(dtype, base, offset + static_cast<int64_t>(i), ToInteger(dtype, static_cast<double>(row[i])));
   }
 }
 
 template <typename T>
 void StoreIntegers(DType dtype, std::byte* base, int64_t offset, std::span<const T> row) {
   if (dtype == DType::kI8 || dtype == DType::kU8) {
-    for (size_t i = 0; i < row.size(); ++i) base[offset + static_cast<int64_t>(i)] = static_cast<std::byte>(row[i] & 0xFF);
+    for (size_t i = 0; i < row.size(); ++i)
+      base[offset + static_cast<int64_t>(i)] = static_cast<std::byte>(row[i] & 0xFF);
     return;
   }
   for (size_t i = 0; i < row.size(); ++i) StoreInteger(dtype, base, offset + static_cast<int64_t>(i), row[i]);
@@ -161,13 +178,17 @@ void CheckRoom(DType dtype, size_t bytes, int64_t offset, size_t count) {
 
 uint64_t EncodeElement(DType dtype, double value) {
   switch (dtype) {
-    case DType::kF64: return std::bit_cast<uint64_t>(value);
-    case DType::kF32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::kF64:
+      return std::bit_cast<uint64_t>(value);
+    case DType::kF32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DType::kBf16:
     case DType::kF16:
     case DType::kE4m3:
-    case DType::kE5m2: return EncodeSmall(FormatOf(dtype), value);
-    default: break;
+    case DType::kE5m2:
+      return EncodeSmall(FormatOf(dtype), value);
+    default:
+      break;
   }
   const auto bits = static_cast<uint64_t>(ToInteger(dtype, value));
   const int width = Info(dtype).bits;
@@ -176,17 +197,25 @@ uint64_t EncodeElement(DType dtype, double value) {
 
 double DecodeElement(DType dtype, uint64_t bits) {
   switch (dtype) {
-    case DType::kF64: return std::bit_cast<double>(bits);
-    case DType::kF32: return double{std::bit_cast<float>(static_cast<uint32_t>(bits))};
+    case DType::kF64:
+      return std::bit_cast<double>(bits);
+    case DType::kF32:
+      return double{std::bit_cast<float>(static_cast<uint32_t>(bits))};
     case DType::kBf16:
     case DType::kF16:
     case DType::kE4m3:
-    case DType::kE5m2: return DecodeSmall(FormatOf(dtype), bits);
-    case DType::kU8: return static_cast<double>(bits & 0xFF);
-    case DType::kI64: return static_cast<double>(static_cast<int64_t>(bits));
-    case DType::kI32: return static_cast<double>(static_cast<int32_t>(bits));
-    case DType::kI8: return static_cast<double>(static_cast<int8_t>(bits));
-    case DType::kI4: return static_cast<double>(static_cast<int8_t>(bits << 4) >> 4);
+    case DType::kE5m2:
+      return DecodeSmall(FormatOf(dtype), bits);
+    case DType::kU8:
+      return static_cast<double>(bits & 0xFF);
+    case DType::kI64:
+      return static_cast<double>(static_cast<int64_t>(bits));
+    case DType::kI32:
+      return static_cast<double>(static_cast<int32_t>(bits));
+    case DType::kI8:
+      return static_cast<double>(static_cast<int8_t>(bits));
+    case DType::kI4:
+      return static_cast<double>(static_cast<int8_t>(bits << 4) >> 4);
   }
   return 0;
 }
@@ -233,17 +262,28 @@ void StoreElement(DType dtype, std::span<std::byte> bytes, int64_t offset, doubl
 
 double HighestOf(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return std::numeric_limits<double>::max();
-    case DType::kF32: return double{std::numeric_limits<float>::max()};
-    case DType::kBf16: return 0x1.FEp127;
-    case DType::kF16: return 65504;
-    case DType::kE4m3: return 448;
-    case DType::kE5m2: return 57344;
-    case DType::kI64: return 0x1p63;
-    case DType::kI32: return 0x1p31 - 1;
-    case DType::kI8: return 127;
-    case DType::kU8: return 255;
-    case DType::kI4: return 7;
+    case DType::kF64:
+      return std::numeric_limits<double>::max();
+    case DType::kF32:
+      return double{std::numeric_limits<float>::max()};
+    case DType::kBf16:
+      return 0x1.FEp127;
+    case DType::kF16:
+      return 65504;
+    case DType::kE4m3:
+      return 448;
+    case DType::kE5m2:
+      return 57344;
+    case DType::kI64:
+      return 0x1p63;
+    case DType::kI32:
+      return 0x1p31 - 1;
+    case DType::kI8:
+      return 127;
+    case DType::kU8:
+      return 255;
+    case DType::kI4:
+      return 7;
   }
   return 0;
 }

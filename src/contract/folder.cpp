@@ -20,24 +20,34 @@ constexpr size_t kMaxFileBytes = size_t{64} << 20;
 constexpr int kMaxFolderDepth = 8;
 
 // Everything in the folder, sorted by its path in it.  Editors' leavings and hidden files are no part of a contract.
-Status List(const Locator& where, const fs::path& root, const fs::path& folder, int depth, std::vector<fs::path>& files) {
+Status List(const Locator& where, const fs::path& root, const fs::path& folder, int depth,
+            std::vector<fs::path>& files) {
   std::error_code failed;
   std::vector<fs::path> entries;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     entries.push_back(it->path());
-    if (entries.size() + files.size() > kMaxFiles) return ConfigError(where.file(), 1, "folder", fmt::format("holds more than {} files; move the others away", kMaxFiles));
+    if (entries.size() + files.size() > kMaxFiles)
+      return ConfigError(where.file(), 1, "folder",
+                         fmt::format("holds more than {} files; move the others away", kMaxFiles));
   }
-  if (failed) return ConfigError(where.file(), 1, "folder", fmt::format("{} cannot be listed: {}; make it readable", folder.string(), failed.message()));
+  if (failed)
+    return ConfigError(where.file(), 1, "folder",
+                       fmt::format("{} cannot be listed: {}; make it readable", folder.string(), failed.message()));
   std::ranges::sort(entries);
   for (const fs::path& entry : entries) {
     const std::string name = entry.filename().string();
     if (name.starts_with('.') || name.ends_with('~') || name.ends_with(".orig")) continue;
     const fs::path inside = entry.lexically_relative(root);
-    if (!IsInside(root, entry)) return ConfigError(where.file(), 1, inside.string(), "is a link out of the contract's folder, or to nothing; copy the file");
+    if (!IsInside(root, entry))
+      return ConfigError(where.file(), 1, inside.string(),
+                         "is a link out of the contract's folder, or to nothing; copy the file");
     if (fs::is_directory(entry, failed)) {
       // A link to a folder inside could close a circle, so only real folders are entered.
-      if (fs::is_symlink(entry, failed)) return ConfigError(where.file(), 1, inside.string(), "is a link to a folder; copy it");
-      if (depth >= kMaxFolderDepth) return ConfigError(where.file(), 1, inside.string(), fmt::format("folders deeper than {}; flatten them", kMaxFolderDepth));
+      if (fs::is_symlink(entry, failed))
+        return ConfigError(where.file(), 1, inside.string(), "is a link to a folder; copy it");
+      if (depth >= kMaxFolderDepth)
+        return ConfigError(where.file(), 1, inside.string(),
+                           fmt::format("folders deeper than {}; flatten them", kMaxFolderDepth));
       ASSAY_TRY_STATUS(List(where, root, entry, depth + 1, files));
     } else if (fs::is_regular_file(entry, failed)) {
       files.push_back(inside);
@@ -48,7 +58,9 @@ Status List(const Locator& where, const fs::path& root, const fs::path& folder, 
   return Ok();
 }
 
-bool Under(const fs::path& inside, std::string_view folder) { return inside.begin() != inside.end() && *inside.begin() == folder; }
+bool Under(const fs::path& inside, std::string_view folder) {
+  return inside.begin() != inside.end() && *inside.begin() == folder;
+}
 
 bool IsSource(const fs::path& path) {
   constexpr std::array<std::string_view, 6> kExtensions = {".cpp", ".cc", ".c", ".cxx", ".S", ".s"};
@@ -80,9 +92,12 @@ Status FindSource(const Locator& where, const fs::path& root, ReferenceKernel& k
   const fs::path source = kernel.source;
   std::error_code failed;
   if (source.empty() || source.is_absolute()) return here("needs the path of a file inside the contract's folder");
-  if (!fs::exists(root / source, failed)) return here(fmt::format("{} does not exist; write it or correct the path", source.string()));
-  if (!IsInside(root, root / source)) return here(fmt::format("{} lies outside of the contract's folder; copy it in", source.string()));
-  if (!fs::is_regular_file(root / source, failed)) return here(fmt::format("{} is no file; name a source file", source.string()));
+  if (!fs::exists(root / source, failed))
+    return here(fmt::format("{} does not exist; write it or correct the path", source.string()));
+  if (!IsInside(root, root / source))
+    return here(fmt::format("{} lies outside of the contract's folder; copy it in", source.string()));
+  if (!fs::is_regular_file(root / source, failed))
+    return here(fmt::format("{} is no file; name a source file", source.string()));
   kernel.source = fs::weakly_canonical(root / source, failed);
   return Ok();
 }
@@ -96,7 +111,8 @@ Status CollectFiles(const Locator& where, Contract& contract) {
   std::ranges::sort(files);
   contract.reference = root / "reference.h";
   if (!std::ranges::count(files, fs::path("reference.h"))) {
-    return ConfigError(where.file(), 1, "reference.h", "is missing beside contract.toml; write the reference (docs/contract.md)");
+    return ConfigError(where.file(), 1, "reference.h",
+                       "is missing beside contract.toml; write the reference (docs/contract.md)");
   }
   ASSAY_TRY_STATUS(ScanIncludes(root, contract.reference));
   if (std::ranges::count(files, fs::path("inputs.cpp"))) ASSAY_TRY_STATUS(ScanIncludes(root, root / "inputs.cpp"));

@@ -113,7 +113,9 @@ Result<Generator> ParseScalarRegime(std::string_view text) {
   text = Trim(text);
   if (const GeneratorRow* row = FindRow(NameOf(text))) {
     if (!row->for_scalars) {
-      return Refuse(fmt::format("\"{}\" needs a row of elements; a scalar takes normal, uniform, loguniform, constant, any or an expression", text));
+      return Refuse(fmt::format(
+          "\"{}\" needs a row of elements; a scalar takes normal, uniform, loguniform, constant, any or an expression",
+          text));
     }
     return ParseRow(*row, text);
   }
@@ -134,7 +136,8 @@ Result<std::vector<double>> GeneratorNumbers(const Generator& generator, const N
   if (generator.kind == GeneratorKind::kExpression) return numbers;
   const auto refuse = [&](std::string_view what) { return Refuse(fmt::format("\"{}\": {}", generator.text, what)); };
   switch (RowOf(generator.kind).demand) {
-    case Demand::kNone: break;
+    case Demand::kNone:
+      break;
     case Demand::kAscending:
       if (!(numbers[0] <= numbers[1])) return refuse("the first number is above the second; swap them");
       break;

@@ -22,14 +22,18 @@ constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 constexpr size_t kMaxDepth = 16;
 constexpr int kMaxIncludes = 256;
 
-constexpr auto kStandard = std::to_array<std::string_view>({
-    "algorithm", "array", "assert.h", "atomic", "bit", "bitset", "cassert", "cctype", "cerrno", "cfenv", "cfloat", "chrono", "cinttypes",
-    "climits", "cmath", "compare", "complex", "complex.h", "concepts", "cstdarg", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring",
-    "ctime", "ctype.h", "deque", "errno.h", "exception", "fenv.h", "float.h", "forward_list", "functional", "initializer_list",
-    "inttypes.h", "iterator", "limits", "limits.h", "list", "map", "math.h", "memory", "new", "numbers", "numeric", "optional", "queue",
-    "random", "ranges", "ratio", "set", "span", "stack", "stdarg.h", "stdbool.h", "stddef.h", "stdexcept", "stdint.h", "stdio.h",
-    "stdlib.h", "string", "string.h", "string_view", "tuple", "type_traits", "typeinfo", "unordered_map", "unordered_set", "utility",
-    "valarray", "variant", "vector", "omp.h"});
+constexpr auto kStandard = std::to_array<std::string_view>(
+    {"algorithm",   "array",     "assert.h",    "atomic",    "bit",           "bitset",        "cassert",
+     "cctype",      "cerrno",    "cfenv",       "cfloat",    "chrono",        "cinttypes",     "climits",
+     "cmath",       "compare",   "complex",     "complex.h", "concepts",      "cstdarg",       "cstddef",
+     "cstdint",     "cstdio",    "cstdlib",     "cstring",   "ctime",         "ctype.h",       "deque",
+     "errno.h",     "exception", "fenv.h",      "float.h",   "forward_list",  "functional",    "initializer_list",
+     "inttypes.h",  "iterator",  "limits",      "limits.h",  "list",          "map",           "math.h",
+     "memory",      "new",       "numbers",     "numeric",   "optional",      "queue",         "random",
+     "ranges",      "ratio",     "set",         "span",      "stack",         "stdarg.h",      "stdbool.h",
+     "stddef.h",    "stdexcept", "stdint.h",    "stdio.h",   "stdlib.h",      "string",        "string.h",
+     "string_view", "tuple",     "type_traits", "typeinfo",  "unordered_map", "unordered_set", "utility",
+     "valarray",    "variant",   "vector",      "omp.h"});
 
 struct Include {
   int line;
@@ -125,8 +129,10 @@ class Scan {
 
   Status File(const fs::path& file) {
     const Result<std::string> source = ReadFile(file, kMaxSourceBytes);
-    if (!source.ok()) return ConfigError(Shown(file), 1, "file", source.error().message + "; make it readable and smaller");
-    if (source.value().find('\0') != std::string::npos) return ConfigError(Shown(file), 1, "file", "holds a NUL byte; it is no source text");
+    if (!source.ok())
+      return ConfigError(Shown(file), 1, "file", source.error().message + "; make it readable and smaller");
+    if (source.value().find('\0') != std::string::npos)
+      return ConfigError(Shown(file), 1, "file", "holds a NUL byte; it is no source text");
     path_.push_back(file);
     for (const Include& include : IncludesOf(source.value())) ASSAY_TRY_STATUS(Line(file, include));
     path_.pop_back();
@@ -138,7 +144,9 @@ class Scan {
   std::string Shown(const fs::path& file) const { return file.string(); }
 
   Status Line(const fs::path& file, const Include& include) {
-    const auto here = [&](std::string_view what) { return ConfigError(Shown(file), include.line, "#" + include.directive, what); };
+    const auto here = [&](std::string_view what) {
+      return ConfigError(Shown(file), include.line, "#" + include.directive, what);
+    };
     if (include.directive != "include") return here("is not allowed here; use #include");
     if (++includes_ > kMaxIncludes) return here(fmt::format("more than {} includes; merge files", kMaxIncludes));
     const std::string_view text = include.text;
@@ -158,11 +166,15 @@ class Scan {
   Status Quoted(const fs::path& file, std::string_view name, const Here& here) {
     const fs::path wanted = file.parent_path() / fs::path(name);
     std::error_code failed;
-    if (!fs::path(name).is_relative()) return here("an absolute path is not part of the contract; copy the file into the folder");
-    if (!fs::exists(wanted, failed)) return here(fmt::format("\"{}\" does not exist; write it or remove the line", name));
-    if (!IsInside(root_, wanted)) return here(fmt::format("\"{}\" lies outside of the contract's folder; copy it in", name));
+    if (!fs::path(name).is_relative())
+      return here("an absolute path is not part of the contract; copy the file into the folder");
+    if (!fs::exists(wanted, failed))
+      return here(fmt::format("\"{}\" does not exist; write it or remove the line", name));
+    if (!IsInside(root_, wanted))
+      return here(fmt::format("\"{}\" lies outside of the contract's folder; copy it in", name));
     const fs::path target = fs::canonical(wanted, failed);
-    if (failed || !fs::is_regular_file(target, failed)) return here(fmt::format("\"{}\" is no file; remove the line", name));
+    if (failed || !fs::is_regular_file(target, failed))
+      return here(fmt::format("\"{}\" is no file; remove the line", name));
     const auto open = std::ranges::find(path_, target);
     if (open != path_.end()) {
       std::string circle;
@@ -170,7 +182,8 @@ class Scan {
       return here(fmt::format("includes run in a circle: {}{}; break it", circle, target.filename().string()));
     }
     if (done_[target]) return Ok();
-    if (path_.size() >= kMaxDepth) return here(fmt::format("includes are nested deeper than {}; merge files", kMaxDepth));
+    if (path_.size() >= kMaxDepth)
+      return here(fmt::format("includes are nested deeper than {}; merge files", kMaxDepth));
     return File(target);
   }
 

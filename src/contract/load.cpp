@@ -29,7 +29,8 @@ std::vector<std::string> ContractsIn(std::span<const fs::path> folders) {
   for (const fs::path& folder : folders) {
     std::error_code failed;
     int listed = 0;
-    for (fs::directory_iterator it(folder, failed), end; !failed && it != end && ++listed < kMaxListed; it.increment(failed)) {
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end && ++listed < kMaxListed;
+         it.increment(failed)) {
       if (HoldsContract(it->path())) names.push_back(it->path().filename().string());
     }
   }
@@ -48,7 +49,9 @@ Result<Contract> LoadContract(const fs::path& folder_or_toml, const LoadOptions&
   const Result<std::string> text = ReadFile(toml, kMaxBytes);
   if (!text.ok()) {
     const bool absent = text.error().code == ErrorCode::kNotFound;
-    return ConfigError(shown, 1, "file", absent ? "does not exist; name a contract's folder or its contract.toml" : text.error().message + "; name a readable contract.toml");
+    return ConfigError(shown, 1, "file",
+                       absent ? "does not exist; name a contract's folder or its contract.toml"
+                              : text.error().message + "; name a readable contract.toml");
   }
   ASSAY_TRY(const ConfigNode root, ParseConfig(text.value(), shown));
   const Locator where(shown, root);
@@ -74,7 +77,8 @@ Result<fs::path> FindContract(std::string_view name_or_path, std::span<const fs:
   std::error_code failed;
   if (!name_or_path.empty()) {
     if (HoldsContract(path)) return fs::canonical(path, failed);
-    if (path.filename() == kFileName && HoldsContract(path.parent_path().empty() ? fs::path(".") : path.parent_path())) {
+    if (path.filename() == kFileName &&
+        HoldsContract(path.parent_path().empty() ? fs::path(".") : path.parent_path())) {
       return fs::canonical(path, failed).parent_path();
     }
     const bool plain = path.is_relative() && path.lexically_normal().begin()->string() != "..";
@@ -84,9 +88,11 @@ Result<fs::path> FindContract(std::string_view name_or_path, std::span<const fs:
   }
   const std::vector<std::string> known = ContractsIn(search_folders);
   const std::string nearest = Nearest(name_or_path, known);
-  std::string remedy = nearest.empty() ? "name a folder with a contract.toml" : fmt::format("did you mean {}?", nearest);
+  std::string remedy =
+      nearest.empty() ? "name a folder with a contract.toml" : fmt::format("did you mean {}?", nearest);
   if (nearest.empty() && !known.empty()) remedy += fmt::format(", or one of {}", Cut(Join(known, ", "), 300));
-  return Error{ErrorCode::kInvalidInput, fmt::format("no contract \"{}\"; {}", Printable(Cut(name_or_path, 200)), remedy)};
+  return Error{ErrorCode::kInvalidInput,
+               fmt::format("no contract \"{}\"; {}", Printable(Cut(name_or_path, 200)), remedy)};
 }
 
 }  // namespace assay

@@ -18,7 +18,8 @@ constexpr size_t kMaxRank = 8;
 constexpr int64_t kMaxThreads = 4096;
 
 template <typename Enum>
-Enum Chosen(const Reader& reader, std::string_view key, std::initializer_list<std::pair<std::string_view, Enum>> choices) {
+Enum Chosen(const Reader& reader, std::string_view key,
+            std::initializer_list<std::pair<std::string_view, Enum>> choices) {
   const std::string text = reader.Text(key, choices.begin()->first);
   for (const auto& [name, value] : choices) {
     if (name == text) return value;
@@ -98,10 +99,12 @@ Result<Axis> ReadAxis(const Reader& reader, const std::string& name) {
   }
   const std::string_view key = reader.Has("of") ? "of" : "min";
   if (axis.min < 0) return reader.At(key, "a size is negative; write 0 or more");
-  if (axis.max > kMaxAxis) return reader.At(reader.Has("of") ? "of" : "max", fmt::format("is above {}; write a smaller size", kMaxAxis));
+  if (axis.max > kMaxAxis)
+    return reader.At(reader.Has("of") ? "of" : "max", fmt::format("is above {}; write a smaller size", kMaxAxis));
   if (axis.min > axis.max) return reader.At("min", fmt::format("{} is above max, {}; swap them", axis.min, axis.max));
   for (const int64_t near : axis.near) {
-    if (near < axis.min || near > axis.max) return reader.At("near", fmt::format("{} is outside of {} to {}; remove it", near, axis.min, axis.max));
+    if (near < axis.min || near > axis.max)
+      return reader.At("near", fmt::format("{} is outside of {} to {}; remove it", near, axis.min, axis.max));
   }
   return axis;
 }
@@ -120,7 +123,8 @@ Status ReadFrom(const Reader& reader, std::string& from, Contract& contract) {
 void NoteCaptured(const Reader& reader, const std::vector<Generator>& generators, Contract& contract) {
   for (const Generator& generator : generators) {
     if (generator.kind != GeneratorKind::kCaptured) continue;
-    contract.unsupported.push_back(reader.At("values", "captured is reserved and not supported yet; use another generator").message);
+    contract.unsupported.push_back(
+        reader.At("values", "captured is reserved and not supported yet; use another generator").message);
   }
 }
 
@@ -137,7 +141,13 @@ Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contrac
 
 Result<Compare> ReadCompare(const Reader& reader, DType dtype) {
   Compare compare;
-  compare.kind = Chosen<CompareClass>(reader, "class", {{"exact", CompareClass::kExact}, {"accumulate", CompareClass::kAccumulate}, {"requantise", CompareClass::kRequantise}, {"stochastic", CompareClass::kStochastic}, {"index", CompareClass::kIndex}, {"solve", CompareClass::kSolve}});
+  compare.kind = Chosen<CompareClass>(reader, "class",
+                                      {{"exact", CompareClass::kExact},
+                                       {"accumulate", CompareClass::kAccumulate},
+                                       {"requantise", CompareClass::kRequantise},
+                                       {"stochastic", CompareClass::kStochastic},
+                                       {"index", CompareClass::kIndex},
+                                       {"solve", CompareClass::kSolve}});
   const bool wide = dtype == DType::kF64 || dtype == DType::kF32;
   compare.in = ParseDType(reader.Text("in", Info(wide ? dtype : DType::kF32).name)).value();
   compare.round = reader.Text("round", compare.round);
@@ -151,16 +161,20 @@ Result<Compare> ReadCompare(const Reader& reader, DType dtype) {
   compare.slice = reader.Texts("slice");
   const bool is_float = Info(dtype).is_float;
   if (!Info(compare.in).is_float) return reader.At("in", "the arithmetic needs a float type; write f32 or f64");
-  if (compare.kind == CompareClass::kAccumulate && !is_float) return reader.At("class", "accumulate needs a float tensor; write exact or requantise");
-  if (compare.kind == CompareClass::kIndex && is_float) return reader.At("class", "index needs an integer tensor; change the dtype");
-  if (compare.kind == CompareClass::kIndex && compare.keys.empty()) return reader.At("keys", "is missing; name the intermediate that the reference publishes");
+  if (compare.kind == CompareClass::kAccumulate && !is_float)
+    return reader.At("class", "accumulate needs a float tensor; write exact or requantise");
+  if (compare.kind == CompareClass::kIndex && is_float)
+    return reader.At("class", "index needs an integer tensor; change the dtype");
+  if (compare.kind == CompareClass::kIndex && compare.keys.empty())
+    return reader.At("keys", "is missing; name the intermediate that the reference publishes");
   if (reader.Has("clamp")) {
     const std::vector<int64_t> clamp = reader.Integers("clamp");
     if (clamp.size() != 2 || clamp[0] > clamp[1]) return reader.At("clamp", "needs two numbers, the smaller first");
     compare.clamp_low = clamp[0];
     compare.clamp_high = clamp[1];
   }
-  if (compare.own_slice && compare.given.empty()) return reader.At("slice", "only an output with given has its own slice; use the top-level slice");
+  if (compare.own_slice && compare.given.empty())
+    return reader.At("slice", "only an output with given has its own slice; use the top-level slice");
   return compare;
 }
 
@@ -168,13 +182,19 @@ Status CheckTensorValues(const Reader& reader, const Tensor& tensor) {
   const bool read = tensor.role != Role::kOut;
   if (!read && reader.Has("values")) return reader.At("values", "an output has no values; remove it");
   if (!read && reader.Has("from")) return reader.At("from", "an output has no values; remove it");
-  if (read && tensor.values.empty() && tensor.from.empty()) return reader.At("values", "is missing; add at least one regime, for example [\"normal(0, 1)\"]");
+  if (read && tensor.values.empty() && tensor.from.empty())
+    return reader.At("values", "is missing; add at least one regime, for example [\"normal(0, 1)\"]");
   if (tensor.role == Role::kIn && tensor.compare) return reader.At("compare", "an input is not compared; remove it");
-  if (tensor.role != Role::kIn && !tensor.compare) return reader.At("compare", "is missing; add { class = \"accumulate\" } or another class");
-  if (!tensor.range.empty() && Info(tensor.dtype).is_float) return reader.At("range", "only integers have a range; remove it");
-  if (!tensor.range.empty() && tensor.range.size() != 2) return reader.At("range", "needs two expressions, the smaller first");
-  if (tensor.prepare && tensor.role != Role::kIn) return reader.At("prepare", "only an input can be prepared; remove it");
-  if (tensor.prepare && !tensor.stride.empty()) return reader.At("prepare", "a prepared tensor is dense; remove stride");
+  if (tensor.role != Role::kIn && !tensor.compare)
+    return reader.At("compare", "is missing; add { class = \"accumulate\" } or another class");
+  if (!tensor.range.empty() && Info(tensor.dtype).is_float)
+    return reader.At("range", "only integers have a range; remove it");
+  if (!tensor.range.empty() && tensor.range.size() != 2)
+    return reader.At("range", "needs two expressions, the smaller first");
+  if (tensor.prepare && tensor.role != Role::kIn)
+    return reader.At("prepare", "only an input can be prepared; remove it");
+  if (tensor.prepare && !tensor.stride.empty())
+    return reader.At("prepare", "a prepared tensor is dense; remove stride");
   return Ok();
 }
 
@@ -184,7 +204,8 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
   tensor.role = Chosen<Role>(reader, "role", {{"in", Role::kIn}, {"out", Role::kOut}, {"inout", Role::kInOut}});
   tensor.dtype = ParseDType(reader.Text("dtype")).value();
   ASSAY_TRY(tensor.shape, ReadExpressions(reader, "shape"));
-  if (tensor.shape.size() > kMaxRank) return reader.At("shape", fmt::format("more than {} dimensions; merge some", kMaxRank));
+  if (tensor.shape.size() > kMaxRank)
+    return reader.At("shape", fmt::format("more than {} dimensions; merge some", kMaxRank));
   tensor.align = reader.Integer("align", 64);
   const bool power = tensor.align > 0 && (tensor.align & (tensor.align - 1)) == 0;
   if (!power || tensor.align > 4096 || tensor.align * 8 < Info(tensor.dtype).bits) {
@@ -192,10 +213,12 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
   }
   tensor.stride = reader.Texts("stride");
   if (reader.Has("stride") && tensor.stride.size() != tensor.shape.size()) {
-    return reader.At("stride", fmt::format("has {} entries for {} dimensions; write one per dimension, \"\" = dense", tensor.stride.size(), tensor.shape.size()));
+    return reader.At("stride", fmt::format("has {} entries for {} dimensions; write one per dimension, \"\" = dense",
+                                           tensor.stride.size(), tensor.shape.size()));
   }
   if (std::ranges::all_of(tensor.stride, &std::string::empty)) tensor.stride.clear();
-  if (!tensor.stride.empty() && tensor.dtype == DType::kI4) return reader.At("stride", "i4 rows are packed and dense; remove it");
+  if (!tensor.stride.empty() && tensor.dtype == DType::kI4)
+    return reader.At("stride", "i4 rows are packed and dense; remove it");
   tensor.optional = reader.Truth("optional");
   tensor.prepare = reader.Truth("prepare");
   ASSAY_TRY(tensor.values, ReadGenerators(reader, false));
@@ -203,9 +226,11 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
   NoteCaptured(reader, tensor.values, contract);
   ASSAY_TRY(tensor.range, ReadExpressions(reader, "range"));
   tensor.may_alias = reader.Texts("may_alias");
-  if (!tensor.may_alias.empty()) contract.unsupported.push_back(reader.At("may_alias", "is reserved and not supported yet; remove it").message);
+  if (!tensor.may_alias.empty())
+    contract.unsupported.push_back(reader.At("may_alias", "is reserved and not supported yet; remove it").message);
   if (const ConfigNode* node = reader.Node("compare")) {
-    ASSAY_TRY(const Reader compare, Reader::Open(reader.file(), SchemaOf("tensor.X.compare"), *node, reader.path() + ".compare", reader.LineOf("compare")));
+    ASSAY_TRY(const Reader compare, Reader::Open(reader.file(), SchemaOf("tensor.X.compare"), *node,
+                                                 reader.path() + ".compare", reader.LineOf("compare")));
     ASSAY_TRY(Compare read, ReadCompare(compare, tensor.dtype));
     tensor.compare = std::move(read);
   }
@@ -215,13 +240,16 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
 
 // What each kind of relation cannot do without.
 Status CheckRelation(const Reader& reader, const Relation& relation) {
-  const auto needs = [&](std::string_view key) { return reader.Has(key) ? Ok() : Status(reader.At(key, fmt::format("is missing; {} needs it", reader.Text("kind")))); };
+  const auto needs = [&](std::string_view key) {
+    return reader.Has(key) ? Ok() : Status(reader.At(key, fmt::format("is missing; {} needs it", reader.Text("kind"))));
+  };
   switch (relation.kind) {
     case RelationKind::kCausal:
       ASSAY_TRY_STATUS(needs("of"));
       return needs("axis");
     case RelationKind::kPermute:
-    case RelationKind::kPad: return needs("axis");
+    case RelationKind::kPad:
+      return needs("axis");
     case RelationKind::kScale:
     case RelationKind::kShift:
       ASSAY_TRY_STATUS(needs("of"));
@@ -231,7 +259,8 @@ Status CheckRelation(const Reader& reader, const Relation& relation) {
       ASSAY_TRY_STATUS(needs("axis"));
       return needs("value");
     case RelationKind::kUntouched:
-    case RelationKind::kPerturbOne: return needs("of");
+    case RelationKind::kPerturbOne:
+      return needs("of");
   }
   return Ok();
 }
@@ -239,7 +268,15 @@ Status CheckRelation(const Reader& reader, const Relation& relation) {
 Result<Relation> ReadRelation(const Reader& reader, const std::string& name) {
   Relation relation;
   relation.name = name;
-  relation.kind = Chosen<RelationKind>(reader, "kind", {{"causal", RelationKind::kCausal}, {"permute", RelationKind::kPermute}, {"scale", RelationKind::kScale}, {"shift", RelationKind::kShift}, {"pad", RelationKind::kPad}, {"sums_to", RelationKind::kSumsTo}, {"untouched", RelationKind::kUntouched}, {"perturb_one", RelationKind::kPerturbOne}});
+  relation.kind = Chosen<RelationKind>(reader, "kind",
+                                       {{"causal", RelationKind::kCausal},
+                                        {"permute", RelationKind::kPermute},
+                                        {"scale", RelationKind::kScale},
+                                        {"shift", RelationKind::kShift},
+                                        {"pad", RelationKind::kPad},
+                                        {"sums_to", RelationKind::kSumsTo},
+                                        {"untouched", RelationKind::kUntouched},
+                                        {"perturb_one", RelationKind::kPerturbOne}});
   relation.of = reader.Texts("of");
   relation.axis = reader.Text("axis");
   relation.with = reader.Text("with", "redrawn");
@@ -274,13 +311,15 @@ Result<Cost> ReadCost(const Reader& reader) {
 Result<int> ReadThreads(const Reader& reader) {
   const ConfigNode* node = reader.Node("threads");
   if (node == nullptr || node->kind == ConfigNode::Kind::kString) return 0;
-  if (node->integer < 1 || node->integer > kMaxThreads) return reader.At("threads", fmt::format("write \"all\" or a number from 1 to {}", kMaxThreads));
+  if (node->integer < 1 || node->integer > kMaxThreads)
+    return reader.At("threads", fmt::format("write \"all\" or a number from 1 to {}", kMaxThreads));
   return static_cast<int>(node->integer);
 }
 
 bool IsLibraryName(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && name[0] != '-' &&
-         std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '+' || c == '.'; });
+  return !name.empty() && name.size() <= 64 && name[0] != '-' && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '+' || c == '.';
+  });
 }
 
 Result<std::vector<std::string>> ReadLibraries(const Reader& reader) {
@@ -292,18 +331,26 @@ Result<std::vector<std::string>> ReadLibraries(const Reader& reader) {
 Result<Policy> ReadPolicy(const Reader& reader) {
   Policy policy;
   ASSAY_TRY(policy.threads, ReadThreads(reader));
-  policy.fp = Chosen<FpPolicy>(reader, "fp", {{"strict", FpPolicy::kStrict}, {"contract", FpPolicy::kContract}, {"reassociate", FpPolicy::kReassociate}, {"finite", FpPolicy::kFinite}});
+  policy.fp = Chosen<FpPolicy>(reader, "fp",
+                               {{"strict", FpPolicy::kStrict},
+                                {"contract", FpPolicy::kContract},
+                                {"reassociate", FpPolicy::kReassociate},
+                                {"finite", FpPolicy::kFinite}});
   policy.special_propagates = reader.Text("special") == "propagate";
   policy.subnormals_flush = reader.Text("subnormals") == "flush";
-  policy.deterministic = Chosen<Determinism>(reader, "deterministic", {{"per_threads", Determinism::kPerThreads}, {"yes", Determinism::kYes}, {"no", Determinism::kNo}});
+  policy.deterministic = Chosen<Determinism>(
+      reader, "deterministic",
+      {{"per_threads", Determinism::kPerThreads}, {"yes", Determinism::kYes}, {"no", Determinism::kNo}});
   if (const ConfigNode* node = reader.Node("scratch")) {
     policy.scratch_bytes = node->kind == ConfigNode::Kind::kInteger ? node->integer : ParseByteSize(node->text);
-    if (policy.scratch_bytes < 0 || policy.scratch_bytes > (int64_t{1} << 40)) return reader.At("scratch", "is no size; write for example \"32 MiB\"");
+    if (policy.scratch_bytes < 0 || policy.scratch_bytes > (int64_t{1} << 40))
+      return reader.At("scratch", "is no size; write for example \"32 MiB\"");
   }
   ASSAY_TRY(policy.libraries, ReadLibraries(reader));
   if (reader.Has("shapes")) {
     policy.shape_operations = reader.Number("shapes");
-    if (!(*policy.shape_operations >= 1)) return reader.At("shapes", "is no number of operations; write for example 5e7");
+    if (!(*policy.shape_operations >= 1))
+      return reader.At("shapes", "is no number of operations; write for example 5e7");
   }
   return policy;
 }
@@ -314,13 +361,22 @@ Result<Workload> ReadWorkload(const Reader& reader, const std::string& name, Con
   for (const ConfigEntry& entry : reader.Node("axes")->entries) workload.axes.emplace(entry.key, entry.value.integer);
   if (const ConfigNode* scalars = reader.Node("scalars")) {
     for (const ConfigEntry& entry : scalars->entries) {
-      workload.scalars.emplace(entry.key, entry.value.kind == ConfigNode::Kind::kInteger ? static_cast<double>(entry.value.integer) : entry.value.real);
+      workload.scalars.emplace(entry.key, entry.value.kind == ConfigNode::Kind::kInteger
+                                              ? static_cast<double>(entry.value.integer)
+                                              : entry.value.real);
     }
   }
   workload.null_tensors = reader.Texts("null");
-  workload.state = Chosen<CacheState>(reader, "state", {{"hot", CacheState::kHot}, {"weights-cold", CacheState::kWeightsCold}, {"cold", CacheState::kCold}, {"in-situ", CacheState::kInSitu}});
-  if (workload.state == CacheState::kInSitu) contract.unsupported.push_back(reader.At("state", "in-situ is reserved and not supported yet; write hot, weights-cold or cold").message);
-  if (reader.Has("near")) contract.unsupported.push_back(reader.At("near", "is reserved and not supported yet; remove it").message);
+  workload.state = Chosen<CacheState>(reader, "state",
+                                      {{"hot", CacheState::kHot},
+                                       {"weights-cold", CacheState::kWeightsCold},
+                                       {"cold", CacheState::kCold},
+                                       {"in-situ", CacheState::kInSitu}});
+  if (workload.state == CacheState::kInSitu)
+    contract.unsupported.push_back(
+        reader.At("state", "in-situ is reserved and not supported yet; write hot, weights-cold or cold").message);
+  if (reader.Has("near"))
+    contract.unsupported.push_back(reader.At("near", "is reserved and not supported yet; remove it").message);
   if (reader.Has("threads")) {
     ASSAY_TRY(workload.threads, ReadThreads(reader));
   }
@@ -328,7 +384,8 @@ Result<Workload> ReadWorkload(const Reader& reader, const std::string& name, Con
 }
 
 bool IsEnvironmentName(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return !name.empty() && name.size() <= 64 &&
+         std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 Result<ReferenceKernel> ReadReference(const Reader& reader, const std::string& name, ReferenceKind kind) {
@@ -344,7 +401,8 @@ Result<ReferenceKernel> ReadReference(const Reader& reader, const std::string& n
   }
   ASSAY_TRY(kernel.libraries, ReadLibraries(reader));
   kernel.unset = reader.Texts("unset");
-  if (!std::ranges::all_of(kernel.unset, IsEnvironmentName)) return reader.At("unset", "needs names of environment variables");
+  if (!std::ranges::all_of(kernel.unset, IsEnvironmentName))
+    return reader.At("unset", "needs names of environment variables");
   kernel.trust = reader.Text("trust");
   kernel.info = reader.Text("info");
   if (!kernel.info.empty() && !IsSymbol(kernel.info)) return reader.At("info", "needs the name of a C function");
@@ -353,13 +411,16 @@ Result<ReferenceKernel> ReadReference(const Reader& reader, const std::string& n
 
 // Opens every [table.NAME] in the order of the file.
 template <typename Use>
-Status ForEach(const Locator& where, const Reader& top, std::string_view table, bool (*allowed)(std::string_view), std::string_view rule, Use use) {
+Status ForEach(const Locator& where, const Reader& top, std::string_view table, bool (*allowed)(std::string_view),
+               std::string_view rule, Use use) {
   const ConfigNode* node = top.Node(table);
   if (node == nullptr) return Ok();
   for (const ConfigEntry& entry : node->entries) {
     const std::string path = fmt::format("{}.{}", table, entry.key);
     if (!allowed(entry.key)) return ConfigError(where.file(), entry.line, path, fmt::format("{}; rename it", rule));
-    if (entry.value.kind != ConfigNode::Kind::kTable) return ConfigError(where.file(), entry.line, path, fmt::format("is not a table; write [{}] or {} = {{ ... }}", path, entry.key));
+    if (entry.value.kind != ConfigNode::Kind::kTable)
+      return ConfigError(where.file(), entry.line, path,
+                         fmt::format("is not a table; write [{}] or {} = {{ ... }}", path, entry.key));
     ASSAY_TRY(const Reader reader, Reader::Open(where.file(), SchemaOf(table), entry.value, path, entry.line));
     ASSAY_TRY_STATUS(use(reader, entry.key));
   }
@@ -378,15 +439,21 @@ auto Into(std::vector<T>& list, Read read) {
 
 Status ReadNamedTables(const Locator& where, const Reader& top, Contract& c) {
   ASSAY_TRY_STATUS(ForEach(where, top, "axis", IsArgumentName, kArgumentNameRule, Into(c.axes, ReadAxis)));
-  ASSAY_TRY_STATUS(ForEach(where, top, "scalar", IsArgumentName, kArgumentNameRule,
-                           Into(c.scalars, [&c](const Reader& r, const std::string& name) { return ReadScalar(r, name, c); })));
-  ASSAY_TRY_STATUS(ForEach(where, top, "tensor", IsArgumentName, kArgumentNameRule,
-                           Into(c.tensors, [&c](const Reader& r, const std::string& name) { return ReadTensor(r, name, c); })));
+  ASSAY_TRY_STATUS(
+      ForEach(where, top, "scalar", IsArgumentName, kArgumentNameRule,
+              Into(c.scalars, [&c](const Reader& r, const std::string& name) { return ReadScalar(r, name, c); })));
+  ASSAY_TRY_STATUS(
+      ForEach(where, top, "tensor", IsArgumentName, kArgumentNameRule,
+              Into(c.tensors, [&c](const Reader& r, const std::string& name) { return ReadTensor(r, name, c); })));
   ASSAY_TRY_STATUS(ForEach(where, top, "relation", IsLabel, kLabelRule, Into(c.relations, ReadRelation)));
-  ASSAY_TRY_STATUS(ForEach(where, top, "workload", IsLabel, kLabelRule,
-                           Into(c.workloads, [&c](const Reader& r, const std::string& name) { return ReadWorkload(r, name, c); })));
-  const auto reference = [](ReferenceKind kind) { return [kind](const Reader& r, const std::string& name) { return ReadReference(r, name, kind); }; };
-  ASSAY_TRY_STATUS(ForEach(where, top, "baseline", IsLabel, kLabelRule, Into(c.references, reference(ReferenceKind::kBaseline))));
+  ASSAY_TRY_STATUS(
+      ForEach(where, top, "workload", IsLabel, kLabelRule,
+              Into(c.workloads, [&c](const Reader& r, const std::string& name) { return ReadWorkload(r, name, c); })));
+  const auto reference = [](ReferenceKind kind) {
+    return [kind](const Reader& r, const std::string& name) { return ReadReference(r, name, kind); };
+  };
+  ASSAY_TRY_STATUS(
+      ForEach(where, top, "baseline", IsLabel, kLabelRule, Into(c.references, reference(ReferenceKind::kBaseline))));
   return ForEach(where, top, "peer", IsLabel, kLabelRule, Into(c.references, reference(ReferenceKind::kPeer)));
 }
 
@@ -418,7 +485,8 @@ Status ReadTables(const Locator& where, Contract& contract) {
     contract.cost = std::move(cost);
   }
   if (const ConfigNode* node = top.Node("policy")) {
-    ASSAY_TRY(const Reader reader, Reader::Open(where.file(), SchemaOf("policy"), *node, "policy", top.LineOf("policy")));
+    ASSAY_TRY(const Reader reader,
+              Reader::Open(where.file(), SchemaOf("policy"), *node, "policy", top.LineOf("policy")));
     ASSAY_TRY(contract.policy, ReadPolicy(reader));
   }
   return Ok();

@@ -167,10 +167,13 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"args = [\"x\"", "args = [3, \"x\"", "args: wrong value; write a list of texts"},
       {"N % 2 == 0", "N % 2 = 0", "require: \"N % 2 = 0\" column 7: = does not compare; write =="},
       {"N % 2 == 0", "M % 2 == 0", "require: \"M % 2 == 0\" uses M, which is not known here"},
-      {"\"N % 2 == 0\"", "\"N % 2 == 0\", \"N % 2 == 1\"", "contract.toml:5: require: no legal shape exists: \"N % 2 == 0\" contradicts \"N % 2 == 1\""},
-      {"\"N % 2 == 0\"", "\"N % 2 == 0\", \"N > 100\"", "require: no legal shape exists: \"N > 100\" holds for no sizes"},
+      {"\"N % 2 == 0\"", "\"N % 2 == 0\", \"N % 2 == 1\"",
+       "contract.toml:5: require: no legal shape exists: \"N % 2 == 0\" contradicts \"N % 2 == 1\""},
+      {"\"N % 2 == 0\"", "\"N % 2 == 0\", \"N > 100\"",
+       "require: no legal shape exists: \"N > 100\" holds for no sizes"},
       {"\"N % 2 == 0\"", "\"1 == 2\"", "require: \"1 == 2\" never holds"},
-      {"\"N % 2 == 0\"", "\"N % 2 == 1\"", "workload.main.axes: is not a legal shape: \"N % 2 == 1\" does not hold at N=16"},
+      {"\"N % 2 == 0\"", "\"N % 2 == 1\"",
+       "workload.main.axes: is not a legal shape: \"N % 2 == 1\" does not hold at N=16"},
       {"\"N % 2 == 0\"", "\"N % 2\"", "not a condition"},
       {"min = 0, max = 64", "min = 5, max = 4", "contract.toml:7: axis.N.min: 5 is above max, 4"},
       {"min = 0, max = 64", "min = -1, max = 64", "axis.N.min: a size is negative"},
@@ -182,7 +185,8 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"N = { min", "for = { min", "axis.for: a name has"},
       {"N = { min", "_N = { min", "axis._N: a name has"},
       {"N = { min = 0, max = 64, near = [16] }", "N = 3", "axis.N: is not a table"},
-      {"dtype = \"f32\", values = [\"1/", "dtype = \"f33\", values = [\"1/", "scalar.s.dtype: wrong value; write one of f64, f32"},
+      {"dtype = \"f32\", values = [\"1/", "dtype = \"f33\", values = [\"1/",
+       "scalar.s.dtype: wrong value; write one of f64, f32"},
       {"uniform(0.5, 1)", "unifrom(0.5, 1)", "scalar.s.values: \"unifrom(0.5, 1)\" column 1: unifrom is no function"},
       {"uniform(0.5, 1)", "ties(0.5)", "needs a row of elements"},
       {"uniform(0.5, 1)", "uniform(1, 0.5)", "the first number is above the second"},
@@ -191,7 +195,8 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"normal(0, 1)", "normal(0, Q)", "uses Q, which is not known here"},
       {"normal(0, 1)", "captured", "captured is reserved and not supported yet"},
       {"normal(0, 1)", "ladder(0, 1)", "needs 0 < a <= b"},
-      {"shape = [\"N\", 4]", "shape = [\"N\", -4]", "workload.main.axes: is not a legal shape: x: \"-4\" gives -4, a negative extent"},
+      {"shape = [\"N\", 4]", "shape = [\"N\", -4]",
+       "workload.main.axes: is not a legal shape: x: \"-4\" gives -4, a negative extent"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"N/3\"]", "not a whole number; N = 16"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"2**62\"]", "x: the strides overflow 64 bits"},
       {"shape = [\"N\", 4]", "shape = [\"N\", \"2**40\"]", "x: larger than 1099511627776 bytes at N=16"},
@@ -225,8 +230,10 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"[workload.main]\naxes = { N = 16 }", "", "workload: is missing"},
       {"[cost]", "[policy]\nscratch = \"many\"\n[cost]", "policy.scratch: is no size"},
       {"[cost]", "[policy]\nlibraries = [\"/tmp/x\"]\n[cost]", "policy.libraries: a library is the name"},
-      {"[cost]", "[relation]\nr = { kind = \"causal\", of = [\"x\"] }\n[cost]", "relation.r.axis: is missing; causal needs it"},
-      {"[cost]", "[relation]\nr = { kind = \"pad\", axis = \"N\", with = \"nan\" }\n[cost]", "relation.r.with: nan needs special"},
+      {"[cost]", "[relation]\nr = { kind = \"causal\", of = [\"x\"] }\n[cost]",
+       "relation.r.axis: is missing; causal needs it"},
+      {"[cost]", "[relation]\nr = { kind = \"pad\", axis = \"N\", with = \"nan\" }\n[cost]",
+       "relation.r.with: nan needs special"},
       {"\"-O3\"", "\"-O3 -x\"", "baseline.strict.flags: \"-O3 -x\" is no compiler flag"},
       {"baseline.cpp", "missing.cpp", "baseline.strict.source: missing.cpp does not exist"},
       {"baseline.cpp", "/etc/passwd", "baseline.strict.source: needs the path of a file inside"},
@@ -277,10 +284,18 @@ TEST(LoadContract, SurvivesMutations) {
     for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
       const size_t at = random() % text.size();
       switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 8); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 16)); break;
-        default: text.insert(at, 1, "0123456789[]{}\"=.,-*/%()"[random() % 24]); break;
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 16));
+          break;
+        default:
+          text.insert(at, 1, "0123456789[]{}\"=.,-*/%()"[random() % 24]);
+          break;
       }
     }
     folder.Write("contract.toml", text);
@@ -318,10 +333,12 @@ TEST(LoadContract, FollowsIncludes) {
     folder.Write("part.h", "#include <vector>\n");
     folder.Write("circle.h", "#include \"round.h\"\n");
     folder.Write("round.h", "#include \"circle.h\"\n");
-    for (int i = 0; i < 20; ++i) folder.Write("deep" + std::to_string(i) + ".h", "#include \"deep" + std::to_string(i + 1) + ".h\"\n");
+    for (int i = 0; i < 20; ++i)
+      folder.Write("deep" + std::to_string(i) + ".h", "#include \"deep" + std::to_string(i + 1) + ".h\"\n");
     folder.Write("deep20.h", "\n");
     folder.Write("reference.h", c.reference);
-    if (std::string_view(c.reference).find("link.h") != std::string_view::npos) fs::create_symlink("/etc/passwd", folder.path() / "link.h");
+    if (std::string_view(c.reference).find("link.h") != std::string_view::npos)
+      fs::create_symlink("/etc/passwd", folder.path() / "link.h");
     EXPECT_THAT(folder.Load(), HasSubstr(c.expected)) << c.reference;
   }
 }

@@ -73,7 +73,9 @@ void TransformPlain(float* data, size_t count) { TransformBlocks(data, count); }
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void TransformAvx2(float* data, size_t count) { TransformBlocks(data, count); }
 
-__attribute__((target("avx512f,avx512dq"))) void TransformAvx512(float* data, size_t count) { TransformBlocks(data, count); }
+__attribute__((target("avx512f,avx512dq"))) void TransformAvx512(float* data, size_t count) {
+  TransformBlocks(data, count);
+}
 
 using Transform = void (*)(float*, size_t);
 Transform BestTransform() {
@@ -115,7 +117,8 @@ void FillNormal(std::span<double> out, Stream& stream) {
     FillNormal(std::span(coarse).first(count), stream);
     stream.Fill(std::as_writable_bytes(std::span(fine).first(count)));
     // A relative shift of at most half a float's last place fills the bits that a float has not.
-    for (size_t i = 0; i < count; ++i) out[i] = double{coarse[i]} * (1.0 + (static_cast<double>(fine[i]) - 0x1p31) * 0x1p-56);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = double{coarse[i]} * (1.0 + (static_cast<double>(fine[i]) - 0x1p31) * 0x1p-56);
     out = out.subspan(count);
   }
 }
@@ -124,14 +127,16 @@ void FillUniform(std::span<float> out, Stream& stream) {
   while (!out.empty()) {
     const std::span<float> block = out.first(std::min(out.size(), kBlock));
     stream.Fill(std::as_writable_bytes(block));
-    for (float& value : block) value = static_cast<float>(static_cast<int32_t>(std::bit_cast<uint32_t>(value) >> 8)) * 0x1p-24F;
+    for (float& value : block)
+      value = static_cast<float>(static_cast<int32_t>(std::bit_cast<uint32_t>(value) >> 8)) * 0x1p-24F;
     out = out.subspan(block.size());
   }
 }
 
 void FillUniform(std::span<double> out, Stream& stream) {
   stream.Fill(std::as_writable_bytes(out));
-  for (double& value : out) value = static_cast<double>(static_cast<int64_t>(std::bit_cast<uint64_t>(value) >> 11)) * 0x1p-53;
+  for (double& value : out)
+    value = static_cast<double>(static_cast<int64_t>(std::bit_cast<uint64_t>(value) >> 11)) * 0x1p-53;
 }
 
 }  // namespace assay

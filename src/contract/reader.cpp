@@ -18,18 +18,104 @@ using Kind = ConfigNode::Kind;
 constexpr size_t kMaxItems = 1024;
 
 // C++20 keywords and alternative tokens, C keywords that are not among them, and the words of expressions.
-constexpr auto kReserved = std::to_array<std::string_view>({
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t",
-    "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
-    "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
-    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
-    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
-    "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
-    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
-    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"});
-constexpr auto kExpressionWords = std::to_array<std::string_view>({"min", "max", "abs", "ceil_div", "log2", "sqrt", "in"});
-constexpr auto kOwnedSymbols = std::to_array<std::string_view>({"main", "malloc", "free", "calloc", "realloc", "memcpy", "memmove", "memset",
-                                                                "exit", "abort", "exp", "expf", "log", "logf", "sqrt", "sqrtf", "pow", "powf"});
+constexpr auto kReserved = std::to_array<std::string_view>({"alignas",
+                                                            "alignof",
+                                                            "and",
+                                                            "and_eq",
+                                                            "asm",
+                                                            "auto",
+                                                            "bitand",
+                                                            "bitor",
+                                                            "bool",
+                                                            "break",
+                                                            "case",
+                                                            "catch",
+                                                            "char",
+                                                            "char16_t",
+                                                            "char32_t",
+                                                            "char8_t",
+                                                            "class",
+                                                            "co_await",
+                                                            "co_return",
+                                                            "co_yield",
+                                                            "compl",
+                                                            "concept",
+                                                            "const",
+                                                            "const_cast",
+                                                            "consteval",
+                                                            "constexpr",
+                                                            "constinit",
+                                                            "continue",
+                                                            "decltype",
+                                                            "default",
+                                                            "delete",
+                                                            "do",
+                                                            "double",
+                                                            "dynamic_cast",
+                                                            "else",
+                                                            "enum",
+                                                            "explicit",
+                                                            "export",
+                                                            "extern",
+                                                            "false",
+                                                            "float",
+                                                            "for",
+                                                            "friend",
+                                                            "goto",
+                                                            "if",
+                                                            "inline",
+                                                            "int",
+                                                            "long",
+                                                            "mutable",
+                                                            "namespace",
+                                                            "new",
+                                                            "noexcept",
+                                                            "not",
+                                                            "not_eq",
+                                                            "nullptr",
+                                                            "operator",
+                                                            "or",
+                                                            "or_eq",
+                                                            "private",
+                                                            "protected",
+                                                            "public",
+                                                            "register",
+                                                            "reinterpret_cast",
+                                                            "requires",
+                                                            "restrict",
+                                                            "return",
+                                                            "short",
+                                                            "signed",
+                                                            "sizeof",
+                                                            "static",
+                                                            "static_assert",
+                                                            "static_cast",
+                                                            "struct",
+                                                            "switch",
+                                                            "template",
+                                                            "this",
+                                                            "thread_local",
+                                                            "throw",
+                                                            "true",
+                                                            "try",
+                                                            "typedef",
+                                                            "typeid",
+                                                            "typename",
+                                                            "union",
+                                                            "unsigned",
+                                                            "using",
+                                                            "virtual",
+                                                            "void",
+                                                            "volatile",
+                                                            "wchar_t",
+                                                            "while",
+                                                            "xor",
+                                                            "xor_eq"});
+constexpr auto kExpressionWords =
+    std::to_array<std::string_view>({"min", "max", "abs", "ceil_div", "log2", "sqrt", "in"});
+constexpr auto kOwnedSymbols =
+    std::to_array<std::string_view>({"main", "malloc", "free", "calloc", "realloc", "memcpy", "memmove", "memset",
+                                     "exit", "abort", "exp", "expf", "log", "logf", "sqrt", "sqrtf", "pow", "powf"});
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -39,7 +125,9 @@ bool IsIdentifier(std::string_view name, size_t most) {
   return std::ranges::all_of(name, [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
 }
 
-bool IsNumber(const ConfigNode& node) { return node.kind == Kind::kInteger || (node.kind == Kind::kReal && std::isfinite(node.real)); }
+bool IsNumber(const ConfigNode& node) {
+  return node.kind == Kind::kInteger || (node.kind == Kind::kReal && std::isfinite(node.real));
+}
 bool IsText(const ConfigNode& node) { return node.kind == Kind::kString; }
 bool IsInteger(const ConfigNode& node) { return node.kind == Kind::kInteger; }
 bool IsExpression(const ConfigNode& node) { return IsText(node) || IsNumber(node); }
@@ -51,19 +139,26 @@ bool ListOf(const ConfigNode& node, Predicate predicate) {
 
 template <typename Predicate>
 bool TableOf(const ConfigNode& node, Predicate predicate) {
-  return node.kind == Kind::kTable && std::ranges::all_of(node.entries, [&](const ConfigEntry& entry) { return predicate(entry.value); });
+  return node.kind == Kind::kTable &&
+         std::ranges::all_of(node.entries, [&](const ConfigEntry& entry) { return predicate(entry.value); });
 }
 
 // What the value should have been; "" when it is right.
 std::string Wanted(const SchemaKey& key, const ConfigNode& node) {
   const auto unless = [](bool right, std::string_view wanted) { return right ? std::string() : std::string(wanted); };
   switch (key.type) {
-    case KeyType::kString: return unless(IsText(node), "a text in quotes");
-    case KeyType::kInteger: return unless(IsInteger(node), "a whole number");
-    case KeyType::kNumber: return unless(IsNumber(node), "a number");
-    case KeyType::kBoolean: return unless(node.kind == Kind::kBoolean, "true or false");
-    case KeyType::kStrings: return unless(ListOf(node, IsText), "a list of texts: [\"a\", \"b\"]");
-    case KeyType::kIntegers: return unless(ListOf(node, IsInteger), "a list of whole numbers: [1, 2]");
+    case KeyType::kString:
+      return unless(IsText(node), "a text in quotes");
+    case KeyType::kInteger:
+      return unless(IsInteger(node), "a whole number");
+    case KeyType::kNumber:
+      return unless(IsNumber(node), "a number");
+    case KeyType::kBoolean:
+      return unless(node.kind == Kind::kBoolean, "true or false");
+    case KeyType::kStrings:
+      return unless(ListOf(node, IsText), "a list of texts: [\"a\", \"b\"]");
+    case KeyType::kIntegers:
+      return unless(ListOf(node, IsInteger), "a list of whole numbers: [1, 2]");
     case KeyType::kDType: {
       if (IsText(node) && ParseDType(node.text)) return "";
       std::vector<std::string> names;
@@ -75,16 +170,26 @@ std::string Wanted(const SchemaKey& key, const ConfigNode& node) {
       const std::vector<std::string> choices(key.choices.begin(), key.choices.end());
       return "one of " + Join(choices, ", ");
     }
-    case KeyType::kExpression: return unless(IsExpression(node), "an expression in quotes: \"2*M*N*K\"");
-    case KeyType::kExpressions: return unless(ListOf(node, IsExpression), "a list of expressions: [\"M\", \"N + 1\"]");
-    case KeyType::kGenerators: return unless(ListOf(node, IsText), "a list of generators: [\"normal(0, 1)\"]");
-    case KeyType::kByteSize: return unless(IsInteger(node) || IsText(node), "a size: 4096 or \"32 MiB\"");
-    case KeyType::kThreads: return unless(IsInteger(node) || (IsText(node) && node.text == "all"), "\"all\" or a number of threads");
-    case KeyType::kStringOrNumber: return unless(IsText(node) || IsNumber(node), "a number, or a text in quotes");
-    case KeyType::kTable: return unless(node.kind == Kind::kTable, "a table");
-    case KeyType::kIntegerTable: return unless(TableOf(node, IsInteger), "a table of whole numbers: { M = 512 }");
-    case KeyType::kNumberTable: return unless(TableOf(node, IsNumber), "a table of numbers: { scale = 0.5 }");
-    case KeyType::kExpressionTable: return unless(TableOf(node, IsExpression), "a table of expressions: { H = \"H/KV\" }");
+    case KeyType::kExpression:
+      return unless(IsExpression(node), "an expression in quotes: \"2*M*N*K\"");
+    case KeyType::kExpressions:
+      return unless(ListOf(node, IsExpression), "a list of expressions: [\"M\", \"N + 1\"]");
+    case KeyType::kGenerators:
+      return unless(ListOf(node, IsText), "a list of generators: [\"normal(0, 1)\"]");
+    case KeyType::kByteSize:
+      return unless(IsInteger(node) || IsText(node), "a size: 4096 or \"32 MiB\"");
+    case KeyType::kThreads:
+      return unless(IsInteger(node) || (IsText(node) && node.text == "all"), "\"all\" or a number of threads");
+    case KeyType::kStringOrNumber:
+      return unless(IsText(node) || IsNumber(node), "a number, or a text in quotes");
+    case KeyType::kTable:
+      return unless(node.kind == Kind::kTable, "a table");
+    case KeyType::kIntegerTable:
+      return unless(TableOf(node, IsInteger), "a table of whole numbers: { M = 512 }");
+    case KeyType::kNumberTable:
+      return unless(TableOf(node, IsNumber), "a table of numbers: { scale = 0.5 }");
+    case KeyType::kExpressionTable:
+      return unless(TableOf(node, IsExpression), "a table of expressions: { H = \"H/KV\" }");
   }
   return "";
 }
@@ -97,7 +202,9 @@ std::string Unknown(const SchemaTable& schema, std::string_view key) {
   return fmt::format("unknown key; known here: {}", Join(known, ", "));
 }
 
-std::string Joined(std::string_view path, std::string_view key) { return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key); }
+std::string Joined(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
 
 }  // namespace
 
@@ -107,14 +214,16 @@ bool IsArgumentName(std::string_view name) {
 
 bool IsLabel(std::string_view name) {
   if (name.empty() || name.size() > 64 || !(IsLetter(name[0]) || IsDigit(name[0]))) return false;
-  return std::ranges::all_of(name, [](char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '-' || c == '.'; });
+  return std::ranges::all_of(name,
+                             [](char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '-' || c == '.'; });
 }
 
 bool IsSymbol(std::string_view name) {
   return IsIdentifier(name, 64) && !std::ranges::count(kReserved, name) && !std::ranges::count(kOwnedSymbols, name);
 }
 
-Result<Reader> Reader::Open(const std::string& file, const SchemaTable& schema, const ConfigNode& table, std::string path, int line) {
+Result<Reader> Reader::Open(const std::string& file, const SchemaTable& schema, const ConfigNode& table,
+                            std::string path, int line) {
   for (const ConfigEntry& entry : table.entries) {
     const std::string where = Joined(path, entry.key);
     const auto key = std::ranges::find(schema.keys, entry.key, &SchemaKey::name);

@@ -18,15 +18,19 @@ bool IsLabel(std::string_view name);
 // A C identifier that a program may define: no keyword, nothing that the C library owns.
 bool IsSymbol(std::string_view name);
 
-inline constexpr std::string_view kArgumentNameRule = "a name has 1 to 32 letters, digits and _, starts with a letter and is no C++ keyword and no function of expressions";
-inline constexpr std::string_view kLabelRule = "a name has 1 to 64 letters, digits, _, - and ., and starts with a letter or digit";
+inline constexpr std::string_view kArgumentNameRule =
+    "a name has 1 to 32 letters, digits and _, starts with a letter and is no C++ keyword and no function of "
+    "expressions";
+inline constexpr std::string_view kLabelRule =
+    "a name has 1 to 64 letters, digits, _, - and ., and starts with a letter or digit";
 
 // One table of the file, already held to the schema: every key is known and of its type, so reading
 // a key that is there cannot fail.
 class Reader {
  public:
   // `path` is the table as the reader would write it: "tensor.q".
-  static Result<Reader> Open(const std::string& file, const SchemaTable& schema, const ConfigNode& table, std::string path, int line);
+  static Result<Reader> Open(const std::string& file, const SchemaTable& schema, const ConfigNode& table,
+                             std::string path, int line);
 
   const std::string& file() const { return file_; }
   const std::string& path() const { return path_; }

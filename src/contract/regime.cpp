@@ -20,24 +20,35 @@ namespace {
 // The largest number below which every element of the dtype is subnormal.
 double SmallestNormal(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return std::numeric_limits<double>::min();
+    case DType::kF64:
+      return std::numeric_limits<double>::min();
     case DType::kF32:
-    case DType::kBf16: return double{std::numeric_limits<float>::min()};
+    case DType::kBf16:
+      return double{std::numeric_limits<float>::min()};
     case DType::kF16:
-    case DType::kE5m2: return 0x1p-14;
-    case DType::kE4m3: return 0x1p-6;
-    default: return 1;
+    case DType::kE5m2:
+      return 0x1p-14;
+    case DType::kE4m3:
+      return 0x1p-6;
+    default:
+      return 1;
   }
 }
 
 int MantissaBits(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return 52;
-    case DType::kF32: return 23;
-    case DType::kBf16: return 7;
-    case DType::kF16: return 10;
-    case DType::kE4m3: return 3;
-    default: return 2;
+    case DType::kF64:
+      return 52;
+    case DType::kF32:
+      return 23;
+    case DType::kBf16:
+      return 7;
+    case DType::kF16:
+      return 10;
+    case DType::kE4m3:
+      return 3;
+    default:
+      return 2;
   }
 }
 
@@ -89,8 +100,10 @@ bool Regime::needs_normal() const {
     case GeneratorKind::kOffset:
     case GeneratorKind::kTies:
     case GeneratorKind::kSpecial:
-    case GeneratorKind::kCaptured: return true;
-    default: return false;
+    case GeneratorKind::kCaptured:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -104,8 +117,10 @@ bool Regime::works_by_row() const {
     case GeneratorKind::kTies:
     case GeneratorKind::kSorted:
     case GeneratorKind::kClustered:
-    case GeneratorKind::kSpecial: return true;
-    default: return false;
+    case GeneratorKind::kSpecial:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -131,15 +146,20 @@ void Regime::Uniform(std::span<T> row, Stream& stream) const {
     const T low = static_cast<T>(numbers_[0]), high = static_cast<T>(numbers_[1]);
     for (T& value : row) value = std::clamp(value, low, high);
   } else {
-    const double from = std::clamp(std::ceil(numbers_[0]), low_, high_), to = std::clamp(std::floor(numbers_[1]), low_, high_);
+    const double from = std::clamp(std::ceil(numbers_[0]), low_, high_),
+                 to = std::clamp(std::floor(numbers_[1]), low_, high_);
     const auto first = Narrow<T>(from, low_, high_);
-    const uint64_t count = to > from ? static_cast<uint64_t>(Narrow<T>(to, low_, high_)) - static_cast<uint64_t>(first) + 1 : 1;
+    const uint64_t count =
+        to > from ? static_cast<uint64_t>(Narrow<T>(to, low_, high_)) - static_cast<uint64_t>(first) + 1 : 1;
     if constexpr (sizeof(T) == 4) {
       // Multiply and shift: the bias of 2^-32 times the count is far below what anybody can see.
       stream.Fill(std::as_writable_bytes(row));
-      for (T& value : row) value = static_cast<T>(first + static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(value)) * count >> 32));
+      for (T& value : row)
+        value = static_cast<T>(first +
+                               static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(value)) * count >> 32));
     } else {
-      for (T& value : row) value = static_cast<T>(static_cast<uint64_t>(first) + (count == 0 ? stream.Next() : stream.Below(count)));
+      for (T& value : row)
+        value = static_cast<T>(static_cast<uint64_t>(first) + (count == 0 ? stream.Next() : stream.Below(count)));
     }
   }
 }
@@ -235,9 +255,18 @@ void Regime::Special(std::span<T> row, Stream& stream) const {
     T& value = row[stream.Below(row.size())];
     if constexpr (std::is_floating_point_v<T>) {
       const double normal = SmallestNormal(dtype_);
-      const std::array<double, 12> cases = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                                            -std::numeric_limits<double>::infinity(), 0.0, -0.0, HighestOf(dtype_), LowestOf(dtype_), normal, -normal,
-                                            std::ldexp(normal, -MantissaBits(dtype_)), -std::ldexp(normal, -MantissaBits(dtype_)), normal / 2};
+      const std::array<double, 12> cases = {std::numeric_limits<double>::quiet_NaN(),
+                                            std::numeric_limits<double>::infinity(),
+                                            -std::numeric_limits<double>::infinity(),
+                                            0.0,
+                                            -0.0,
+                                            HighestOf(dtype_),
+                                            LowestOf(dtype_),
+                                            normal,
+                                            -normal,
+                                            std::ldexp(normal, -MantissaBits(dtype_)),
+                                            -std::ldexp(normal, -MantissaBits(dtype_)),
+                                            normal / 2};
       value = static_cast<T>(cases[stream.Below(cases.size())]);
     } else {
       const std::array<double, 4> cases = {low_, high_, 0, -1};
@@ -269,30 +298,52 @@ void Regime::Finish(std::span<T> row, Stream& stream) {
     }
   };
   switch (kind_) {
-    case GeneratorKind::kNormal: base(numbers_[1], numbers_[0]); break;
-    case GeneratorKind::kUniform: Uniform(row, stream); break;
-    case GeneratorKind::kLogUniform: LogUniform(row, stream); break;
-    case GeneratorKind::kLadder: base(LogUniformNumber(stream), 0); break;
+    case GeneratorKind::kNormal:
+      base(numbers_[1], numbers_[0]);
+      break;
+    case GeneratorKind::kUniform:
+      Uniform(row, stream);
+      break;
+    case GeneratorKind::kLogUniform:
+      LogUniform(row, stream);
+      break;
+    case GeneratorKind::kLadder:
+      base(LogUniformNumber(stream), 0);
+      break;
     case GeneratorKind::kOutliers:
       base(1, 0);
       Outliers(row, stream);
       break;
-    case GeneratorKind::kOffset: base(1, numbers_[0]); break;
+    case GeneratorKind::kOffset:
+      base(1, numbers_[0]);
+      break;
     case GeneratorKind::kTies:
       base(1, 0);
       Ties(row, stream);
       break;
     case GeneratorKind::kConstant:
-    case GeneratorKind::kExpression: std::ranges::fill(row, Narrow<T>(numbers_[0], low_, high_)); break;
-    case GeneratorKind::kSorted: Sorted(row, stream); break;
-    case GeneratorKind::kClustered: Clustered(row, stream); break;
-    case GeneratorKind::kSubnormal: Subnormal(row, stream); break;
+    case GeneratorKind::kExpression:
+      std::ranges::fill(row, Narrow<T>(numbers_[0], low_, high_));
+      break;
+    case GeneratorKind::kSorted:
+      Sorted(row, stream);
+      break;
+    case GeneratorKind::kClustered:
+      Clustered(row, stream);
+      break;
+    case GeneratorKind::kSubnormal:
+      Subnormal(row, stream);
+      break;
     case GeneratorKind::kSpecial:
       base(1, 0);
       Special(row, stream);
       return;
-    case GeneratorKind::kAny: Any(row, stream); return;
-    case GeneratorKind::kCaptured: base(1, 0); break;
+    case GeneratorKind::kAny:
+      Any(row, stream);
+      return;
+    case GeneratorKind::kCaptured:
+      base(1, 0);
+      break;
   }
   if constexpr (kFloat) {
     const T low = static_cast<T>(low_), high = static_cast<T>(high_);

@@ -29,16 +29,26 @@ class Regime {
   void Finish(std::span<T> row, Stream& stream);
 
  private:
-  template <typename T> void Scale(std::span<T> row, double factor, double offset) const;
-  template <typename T> void Uniform(std::span<T> row, Stream& stream) const;
-  template <typename T> void LogUniform(std::span<T> row, Stream& stream) const;
-  template <typename T> void Outliers(std::span<T> row, Stream& stream);
-  template <typename T> void Ties(std::span<T> row, Stream& stream) const;
-  template <typename T> void Sorted(std::span<T> row, Stream& stream) const;
-  template <typename T> void Clustered(std::span<T> row, Stream& stream) const;
-  template <typename T> void Subnormal(std::span<T> row, Stream& stream) const;
-  template <typename T> void Special(std::span<T> row, Stream& stream) const;
-  template <typename T> void Any(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Scale(std::span<T> row, double factor, double offset) const;
+  template <typename T>
+  void Uniform(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void LogUniform(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Outliers(std::span<T> row, Stream& stream);
+  template <typename T>
+  void Ties(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Sorted(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Clustered(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Subnormal(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Special(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Any(std::span<T> row, Stream& stream) const;
 
   double LogUniformNumber(Stream& stream) const;
 

@@ -10,8 +10,24 @@ namespace assay {
 
 // What a value of a key must look like; the parser checks it before anybody reads the value.
 enum class KeyType {
-  kString, kInteger, kNumber, kBoolean, kStrings, kIntegers, kChoice, kDType, kExpression, kExpressions,
-  kGenerators, kByteSize, kThreads, kStringOrNumber, kTable, kIntegerTable, kNumberTable, kExpressionTable,
+  kString,
+  kInteger,
+  kNumber,
+  kBoolean,
+  kStrings,
+  kIntegers,
+  kChoice,
+  kDType,
+  kExpression,
+  kExpressions,
+  kGenerators,
+  kByteSize,
+  kThreads,
+  kStringOrNumber,
+  kTable,
+  kIntegerTable,
+  kNumberTable,
+  kExpressionTable,
 };
 
 struct SchemaKey {

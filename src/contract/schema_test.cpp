@@ -15,7 +15,8 @@ namespace {
 TEST(Schema, StandsInTheReferencePage) {
   const std::string page = ReadFile(std::filesystem::path(ASSAY_SOURCE_DIR) / "docs/contract.md").value();
   EXPECT_NE(page.find(SchemaMarkdown()), std::string::npos)
-      << "docs/contract.md and the schema differ; put this between its two schema marks:\n" << SchemaMarkdown();
+      << "docs/contract.md and the schema differ; put this between its two schema marks:\n"
+      << SchemaMarkdown();
 }
 
 TEST(Schema, NamesEachKeyOnceAndExplainsIt) {

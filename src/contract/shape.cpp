@@ -47,7 +47,8 @@ Status RaiseStrides(const Contract& contract, const std::map<std::string, int64_
           }
           stride = value;
         }
-        if (__builtin_mul_overflow(stride, extents[d], &dense)) return Refuse(fmt::format("{}: the strides overflow 64 bits", tensor.name));
+        if (__builtin_mul_overflow(stride, extents[d], &dense))
+          return Refuse(fmt::format("{}: the strides overflow 64 bits", tensor.name));
       }
     }
     if (!changed) return Ok();
@@ -57,7 +58,8 @@ Status RaiseStrides(const Contract& contract, const std::map<std::string, int64_
 
 }  // namespace
 
-Result<Shape> PaddedShape(const Contract& contract, const std::map<std::string, int64_t>& axes, const std::map<std::string, int64_t>& pads) {
+Result<Shape> PaddedShape(const Contract& contract, const std::map<std::string, int64_t>& axes,
+                          const std::map<std::string, int64_t>& pads) {
   Shape shape;
   shape.axes = axes;
   ASSAY_TRY_STATUS(RaiseStrides(contract, pads, shape));
@@ -107,20 +109,26 @@ Result<TensorLayout> LayoutOf(const Contract& contract, const Tensor& tensor, co
     int64_t stride = dense;
     if (!tensor.stride.empty() && !tensor.stride[d].empty()) {
       const auto named = shape.strides.find(tensor.stride[d]);
-      if (named == shape.strides.end()) return Refuse(fmt::format("{}: the stride {} has no value", tensor.name, tensor.stride[d]));
+      if (named == shape.strides.end())
+        return Refuse(fmt::format("{}: the stride {} has no value", tensor.name, tensor.stride[d]));
       stride = named->second;
       if (stride < std::max<int64_t>(1, dense)) {
-        return Refuse(fmt::format("{}: the stride {} = {} is below {}, where rows would overlap", tensor.name, tensor.stride[d], stride, std::max<int64_t>(1, dense)));
+        return Refuse(fmt::format("{}: the stride {} = {} is below {}, where rows would overlap", tensor.name,
+                                  tensor.stride[d], stride, std::max<int64_t>(1, dense)));
       }
     }
     layout.strides[d] = stride;
     int64_t reach = 0;
-    overflow = overflow || __builtin_mul_overflow(stride, extent, &dense) || __builtin_mul_overflow(layout.element_count, extent, &layout.element_count) ||
-               __builtin_mul_overflow(stride, std::max<int64_t>(extent - 1, 0), &reach) || __builtin_add_overflow(last, reach, &last);
+    overflow = overflow || __builtin_mul_overflow(stride, extent, &dense) ||
+               __builtin_mul_overflow(layout.element_count, extent, &layout.element_count) ||
+               __builtin_mul_overflow(stride, std::max<int64_t>(extent - 1, 0), &reach) ||
+               __builtin_add_overflow(last, reach, &last);
   }
   // The first test bounds the elements, so that the second cannot overflow.
-  if (overflow || last >= kMaxTensorBytes || static_cast<int64_t>(ByteSize(layout.dtype, static_cast<size_t>(last) + 1)) > kMaxTensorBytes) {
-    return Refuse(fmt::format("{}: larger than {} bytes at {}; make the axes smaller", tensor.name, kMaxTensorBytes, Describe(contract, shape)));
+  if (overflow || last >= kMaxTensorBytes ||
+      static_cast<int64_t>(ByteSize(layout.dtype, static_cast<size_t>(last) + 1)) > kMaxTensorBytes) {
+    return Refuse(fmt::format("{}: larger than {} bytes at {}; make the axes smaller", tensor.name, kMaxTensorBytes,
+                              Describe(contract, shape)));
   }
   if (layout.element_count > 0) {
     layout.byte_span = static_cast<int64_t>(ByteSize(layout.dtype, static_cast<size_t>(last) + 1));
@@ -146,15 +154,20 @@ int64_t ElementOffset(const TensorLayout& layout, int64_t element) {
   return offset;
 }
 
-Result<Shape> DenseShape(const Contract& contract, const std::map<std::string, int64_t>& axes) { return PaddedShape(contract, axes, {}); }
+Result<Shape> DenseShape(const Contract& contract, const std::map<std::string, int64_t>& axes) {
+  return PaddedShape(contract, axes, {});
+}
 
 Result<Shape> WorkloadShape(const Contract& contract, const Workload& workload) {
   Shape shape;
-  for (const auto& [name, value] : workload.axes) (contract.FindAxis(name) != nullptr ? shape.axes : shape.strides)[name] = value;
+  for (const auto& [name, value] : workload.axes)
+    (contract.FindAxis(name) != nullptr ? shape.axes : shape.strides)[name] = value;
   const std::map<std::string, int64_t> asked = shape.strides;
   ASSAY_TRY_STATUS(RaiseStrides(contract, {}, shape));
   for (const auto& [name, value] : asked) {
-    if (shape.strides[name] != value) return Refuse(fmt::format("the stride {} = {} is below {}, where rows would overlap", name, value, shape.strides[name]));
+    if (shape.strides[name] != value)
+      return Refuse(
+          fmt::format("the stride {} = {} is below {}, where rows would overlap", name, value, shape.strides[name]));
   }
   shape.absent_tensors.insert(workload.null_tensors.begin(), workload.null_tensors.end());
   return shape;
@@ -167,7 +180,8 @@ Status CheckAxes(const Contract& contract, const Shape& shape) {
     const int64_t size = found->second;
     const bool listed = axis.of.empty() || std::ranges::binary_search(axis.of, size);
     if (size < axis.min || size > axis.max || !listed) {
-      return Refuse(fmt::format("{} = {} is not among its sizes ({} to {}{})", axis.name, size, axis.min, axis.max, axis.of.empty() ? "" : ", listed in of"));
+      return Refuse(fmt::format("{} = {} is not among its sizes ({} to {}{})", axis.name, size, axis.min, axis.max,
+                                axis.of.empty() ? "" : ", listed in of"));
     }
   }
   return Ok();
@@ -187,7 +201,8 @@ Status CheckGenerators(const std::vector<Generator>& generators, const std::stri
 Result<int64_t> SlicesOf(const std::vector<std::string>& axes, const Shape& shape) {
   int64_t count = 1;
   for (const std::string& axis : axes) {
-    if (__builtin_mul_overflow(count, shape.axes.at(axis), &count)) return Refuse("the number of slices overflows 64 bits");
+    if (__builtin_mul_overflow(count, shape.axes.at(axis), &count))
+      return Refuse("the number of slices overflows 64 bits");
   }
   return count;
 }
@@ -248,9 +263,13 @@ const std::vector<std::string>& SliceOf(const Contract& contract, const Tensor& 
 
 int64_t SliceCount(const Contract& contract, const Shape& shape) { return CountOf(contract.slice, shape); }
 
-std::vector<int64_t> SliceIndex(const Contract& contract, const Shape& shape, int64_t flat) { return IndexOf(contract.slice, shape, flat); }
+std::vector<int64_t> SliceIndex(const Contract& contract, const Shape& shape, int64_t flat) {
+  return IndexOf(contract.slice, shape, flat);
+}
 
-int64_t SliceCount(const Contract& contract, const Tensor& output, const Shape& shape) { return CountOf(SliceOf(contract, output), shape); }
+int64_t SliceCount(const Contract& contract, const Tensor& output, const Shape& shape) {
+  return CountOf(SliceOf(contract, output), shape);
+}
 
 std::vector<int64_t> SliceIndex(const Contract& contract, const Tensor& output, const Shape& shape, int64_t flat) {
   return IndexOf(SliceOf(contract, output), shape, flat);
@@ -260,7 +279,8 @@ Result<double> Operations(const Contract& contract, const Shape& shape) {
   if (!contract.cost) return Error{ErrorCode::kNotFound, contract.name + " has no [cost]"};
   const ShapeNames names(shape);
   ASSAY_TRY(const double operations, contract.cost->operations.EvaluateNumber(names.names()));
-  if (!(operations >= 0)) return Refuse(fmt::format("\"{}\" gives {:g} operations", contract.cost->operations.text(), operations));
+  if (!(operations >= 0))
+    return Refuse(fmt::format("\"{}\" gives {:g} operations", contract.cost->operations.text(), operations));
   return operations;
 }
 

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr std::array<int64_t, 24> kPrimes = {2,  3,  5,  7,  11, 13, 17, 19, 23,  29,  31,  37,
+constexpr std::array<int64_t, 24> kPrimes = {2,  3,  5,  7,  11, 13, 17, 19,  23,  29,  31,  37,
                                              41, 47, 53, 61, 67, 79, 97, 113, 131, 191, 257, 509};
 constexpr int64_t kRepairBudget = 4000;
 constexpr int kShrinkSteps = 80;
@@ -83,7 +83,8 @@ class Drawer {
   }
 
   int64_t LogUniform(int64_t low, int64_t high) {
-    const double from = std::log(static_cast<double>(std::max<int64_t>(low, 1))), to = std::log(static_cast<double>(std::max<int64_t>(high, 1)));
+    const double from = std::log(static_cast<double>(std::max<int64_t>(low, 1))),
+                 to = std::log(static_cast<double>(std::max<int64_t>(high, 1)));
     return std::clamp(static_cast<int64_t>(std::llround(std::exp(from + (to - from) * stream_.Unit()))), low, high);
   }
 
@@ -94,7 +95,8 @@ class Drawer {
       if (size <= cap) fitting.push_back(size);
     }
     const uint64_t kind = stream_.Below(4);
-    if (!axis.of.empty() || (kind <= 1 && !fitting.empty())) return fitting.empty() ? axis.min : fitting[stream_.Below(fitting.size())];
+    if (!axis.of.empty() || (kind <= 1 && !fitting.empty()))
+      return fitting.empty() ? axis.min : fitting[stream_.Below(fitting.size())];
     const int64_t high = std::max(axis.min, kind == 2 ? std::min<int64_t>(cap, 9) : cap);
     return LogUniform(std::max<int64_t>(axis.min, 1) <= high ? std::max<int64_t>(axis.min, 1) : axis.min, high);
   }
@@ -116,7 +118,9 @@ class Drawer {
     Shuffle(list, stream_);
     list.insert(list.begin(), drawn[a]);
     std::set<int64_t> seen;
-    std::erase_if(list, [&](int64_t size) { return !Allowed(contract_.axes[a], size) || size > cap || !seen.insert(size).second; });
+    std::erase_if(list, [&](int64_t size) {
+      return !Allowed(contract_.axes[a], size) || size > cap || !seen.insert(size).second;
+    });
     if (list.empty()) list.push_back(contract_.axes[a].min);
     return list;
   }
@@ -155,7 +159,8 @@ class Drawer {
     std::map<std::string, int64_t> pads;
     for (const ArgumentRef& argument : contract_.arguments) {
       constexpr std::array<int64_t, 10> kPads = {1, 2, 3, 4, 8, 16, 17, 32, 63, 64};
-      if (argument.kind == ArgumentKind::kStride && stream_.Below(2) == 0) pads[argument.name] = kPads[stream_.Below(kPads.size())];
+      if (argument.kind == ArgumentKind::kStride && stream_.Below(2) == 0)
+        pads[argument.name] = kPads[stream_.Below(kPads.size())];
     }
     for (int attempt = 0; attempt < 2; ++attempt) {
       Result<Shape> shape = PaddedShape(contract_, Axes(sizes), pads);
@@ -198,7 +203,8 @@ class Drawer {
 
   std::optional<Shape> Around(std::optional<Feature> feature) {
     Sizes drawn;
-    for (size_t a = 0; a < special_.size(); ++a) drawn.push_back(feature && feature->axis == a ? feature->size : DrawSize(a, contract_.axes[a].max));
+    for (size_t a = 0; a < special_.size(); ++a)
+      drawn.push_back(feature && feature->axis == a ? feature->size : DrawSize(a, contract_.axes[a].max));
     const std::optional<Sizes> sizes = Shrunk(drawn, feature);
     return sizes ? Finished(*sizes) : std::nullopt;
   }

@@ -52,7 +52,8 @@ bool ShapeSearch::Descend(Walk& walk, size_t depth) const {
   return false;
 }
 
-ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip, const std::vector<size_t>& order) const {
+ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip,
+                                       const std::vector<size_t>& order) const {
   Outcome outcome;
   const size_t count = candidates.size();
   if (count == 0) {
@@ -60,7 +61,8 @@ ShapeSearch::Outcome ShapeSearch::Find(const Candidates& candidates, int64_t bud
     outcome.sizes = Sizes();
     return outcome;
   }
-  Walk walk{candidates, budget, order, std::vector<std::vector<const Condition*>>(count), std::vector<Value>(count, Value{int64_t{0}})};
+  Walk walk{candidates, budget, order, std::vector<std::vector<const Condition*>>(count),
+            std::vector<Value>(count, Value{int64_t{0}})};
   std::vector<size_t> depth_of(count);
   for (size_t i = 0; order.empty() && i < count; ++i) walk.order.push_back(i);
   for (size_t depth = 0; depth < count; ++depth) depth_of[walk.order[depth]] = depth;
@@ -95,7 +97,8 @@ ShapeSearch::Candidates ShapeSearch::AllCandidates(size_t most_per_axis) const {
         const auto found = workload.axes.find(axis.name);
         if (found != workload.axes.end()) chosen.insert(found->second);
       }
-      for (int64_t power = 1; power <= axis.max; power *= 2) chosen.insert({power - 1, power, power + 1, power + power / 2});
+      for (int64_t power = 1; power <= axis.max; power *= 2)
+        chosen.insert({power - 1, power, power + 1, power + power / 2});
       for (int64_t small = 0; small < 64; ++small) chosen.insert(axis.min + small);
       for (const int64_t size : chosen) {
         if (size >= axis.min && size <= axis.max) sizes.push_back(size);

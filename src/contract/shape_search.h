@@ -13,7 +13,8 @@
 namespace assay {
 
 // Strides above dense by `pads`; a name without a pad is dense.
-Result<Shape> PaddedShape(const Contract& contract, const std::map<std::string, int64_t>& axes, const std::map<std::string, int64_t>& pads);
+Result<Shape> PaddedShape(const Contract& contract, const std::map<std::string, int64_t>& axes,
+                          const std::map<std::string, int64_t>& pads);
 // Only that each axis has one of its sizes.
 Status CheckAxes(const Contract& contract, const Shape& shape);
 
@@ -24,8 +25,8 @@ class ShapeSearch {
   // Conditions over strides are left to the final check of a whole shape.
   explicit ShapeSearch(const Contract& contract);
 
-  using Sizes = std::vector<int64_t>;        // one per axis, in the contract's order
-  using Candidates = std::vector<Sizes>;     // tried in this order
+  using Sizes = std::vector<int64_t>;     // one per axis, in the contract's order
+  using Candidates = std::vector<Sizes>;  // tried in this order
 
   struct Outcome {
     std::optional<Sizes> sizes;
@@ -33,7 +34,8 @@ class ShapeSearch {
   };
   // `skip[i]` leaves condition i out.  `order` is a permutation of the axes (default: the contract's): the
   // later ones adapt to the earlier ones.
-  Outcome Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip = {}, const std::vector<size_t>& order = {}) const;
+  Outcome Find(const Candidates& candidates, int64_t budget, const std::vector<bool>& skip = {},
+               const std::vector<size_t>& order = {}) const;
 
   // Every size of an axis where there are few, else those that conditions tend to single out.
   Candidates AllCandidates(size_t most_per_axis) const;

@@ -16,7 +16,9 @@ namespace {
 using testing::HasSubstr;
 
 Contract Load(const char* name) {
-  return LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/contracts" / name, {.allow_unsupported = true}).value();
+  return LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/contracts" / name,
+                      {.allow_unsupported = true})
+      .value();
 }
 
 Tensor MakeTensor(std::vector<std::string> shape, std::vector<std::string> stride = {}, DType dtype = DType::kF32) {
@@ -57,7 +59,13 @@ TEST(LayoutOf, CountsGapsAndEdges) {
       {"dense by name", {"3", "4"}, {"ld", ""}, {{}, {{"ld", 4}}, {}}, 12, 48, false},
       {"one row has no gap", {"1", "4"}, {"ld", ""}, {{}, {{"ld", 7}}, {}}, 4, 16, false},
       {"strided elements", {"3"}, {"inc"}, {{}, {{"inc", 2}}, {}}, 3, 20, true},
-      {"outer follows padded inner", {"2", "3", "4"}, {"", "ld", ""}, {{}, {{"ld", 5}}, {}}, 24, 4 * (15 + 10 + 4), true},
+      {"outer follows padded inner",
+       {"2", "3", "4"},
+       {"", "ld", ""},
+       {{}, {{"ld", 5}}, {}},
+       24,
+       4 * (15 + 10 + 4),
+       true},
       {"empty", {"0", "4"}, {"ld", ""}, {{}, {{"ld", 7}}, {}}, 0, 0, false},
   };
   for (const Case& c : cases) {
@@ -68,7 +76,8 @@ TEST(LayoutOf, CountsGapsAndEdges) {
     EXPECT_EQ(layout.padded, c.padded);
   }
   EXPECT_EQ(LayoutOf(contract, MakeTensor({"5"}, {}, DType::kI4), {}).value().byte_span, 3);
-  EXPECT_THAT(LayoutOf(contract, MakeTensor({"3", "4"}, {"ld", ""}), {{}, {{"ld", 3}}, {}}).error().message, HasSubstr("below 4"));
+  EXPECT_THAT(LayoutOf(contract, MakeTensor({"3", "4"}, {"ld", ""}), {{}, {{"ld", 3}}, {}}).error().message,
+              HasSubstr("below 4"));
   EXPECT_TRUE(LayoutOf(contract, MakeTensor({"2**38"}), {}).ok());
   EXPECT_FALSE(LayoutOf(contract, MakeTensor({"2**40"}), {}).ok());
   EXPECT_FALSE(LayoutOf(contract, MakeTensor({"2**40", "2**40"}), {}).ok());
@@ -76,7 +85,8 @@ TEST(LayoutOf, CountsGapsAndEdges) {
 
 TEST(LayoutOf, FindsElements) {
   const Contract contract;
-  const TensorLayout layout = LayoutOf(contract, MakeTensor({"2", "3", "4"}, {"", "ld", ""}), {{}, {{"ld", 5}}, {}}).value();
+  const TensorLayout layout =
+      LayoutOf(contract, MakeTensor({"2", "3", "4"}, {"", "ld", ""}), {{}, {{"ld", 5}}, {}}).value();
   const std::vector<int64_t> index = {1, 2, 3};
   EXPECT_EQ(ElementOffset(layout, index), 15 + 10 + 3);
   EXPECT_EQ(ElementOffset(layout, int64_t{23}), 28);
@@ -85,7 +95,9 @@ TEST(LayoutOf, FindsElements) {
 
 TEST(Legal, HoldsTheEdges) {
   const Contract contract = Load("topk_softmax_router");
-  const auto at = [&](int64_t t, int64_t e, int64_t k) { return Legal(contract, {{{"T", t}, {"E", e}, {"K", k}}, {}, {}}); };
+  const auto at = [&](int64_t t, int64_t e, int64_t k) {
+    return Legal(contract, {{{"T", t}, {"E", e}, {"K", k}}, {}, {}});
+  };
   EXPECT_TRUE(at(1, 16, 16));
   EXPECT_FALSE(at(1, 15, 16));
   EXPECT_FALSE(at(0, 16, 16));
@@ -114,7 +126,8 @@ TEST_P(DrawShapesTest, IsLegalDistinctAndWithinLimits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Contracts, DrawShapesTest, testing::Values("gqa_attention", "quantized_gemm", "topk_softmax_router"));
+INSTANTIATE_TEST_SUITE_P(Contracts, DrawShapesTest,
+                         testing::Values("gqa_attention", "quantized_gemm", "topk_softmax_router"));
 
 TEST(DrawShapes, VisitsWhatBreaksKernels) {
   const Contract contract = Load("gqa_attention");

@@ -13,17 +13,24 @@ namespace {
 
 ArgumentClass ClassOf(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return ArgumentClass::kDouble;
-    case DType::kF32: return ArgumentClass::kFloat;
+    case DType::kF64:
+      return ArgumentClass::kDouble;
+    case DType::kF32:
+      return ArgumentClass::kFloat;
     case DType::kBf16:
-    case DType::kF16: return ArgumentClass::kUInt16;
+    case DType::kF16:
+      return ArgumentClass::kUInt16;
     case DType::kE4m3:
     case DType::kE5m2:
     case DType::kU8:
-    case DType::kI4: return ArgumentClass::kUInt8;
-    case DType::kI64: return ArgumentClass::kInt64;
-    case DType::kI32: return ArgumentClass::kInt32;
-    case DType::kI8: return ArgumentClass::kInt8;
+    case DType::kI4:
+      return ArgumentClass::kUInt8;
+    case DType::kI64:
+      return ArgumentClass::kInt64;
+    case DType::kI32:
+      return ArgumentClass::kInt32;
+    case DType::kI8:
+      return ArgumentClass::kInt8;
   }
   return ArgumentClass::kInt64;
 }
@@ -34,11 +41,15 @@ std::string TensorParameter(const Tensor& tensor) {
 
 std::string Parameter(const Contract& contract, const ArgumentRef& argument) {
   switch (argument.kind) {
-    case ArgumentKind::kTensor: return TensorParameter(*contract.FindTensor(argument.name));
-    case ArgumentKind::kScalar: return fmt::format("{} {}", Info(contract.FindScalar(argument.name)->dtype).c_type, argument.name);
-    case ArgumentKind::kScratch: return "void* scratch";
+    case ArgumentKind::kTensor:
+      return TensorParameter(*contract.FindTensor(argument.name));
+    case ArgumentKind::kScalar:
+      return fmt::format("{} {}", Info(contract.FindScalar(argument.name)->dtype).c_type, argument.name);
+    case ArgumentKind::kScratch:
+      return "void* scratch";
     case ArgumentKind::kAxis:
-    case ArgumentKind::kStride: break;
+    case ArgumentKind::kStride:
+      break;
   }
   return "int64_t " + argument.name;
 }
@@ -66,14 +77,22 @@ void AddDefine(std::string& out, const std::string& name, const std::string& val
 
 std::string_view CType(ArgumentClass type) {
   switch (type) {
-    case ArgumentClass::kPointer: return "void*";
-    case ArgumentClass::kInt64: return "int64_t";
-    case ArgumentClass::kInt32: return "int32_t";
-    case ArgumentClass::kInt8: return "int8_t";
-    case ArgumentClass::kUInt16: return "uint16_t";
-    case ArgumentClass::kUInt8: return "uint8_t";
-    case ArgumentClass::kFloat: return "float";
-    case ArgumentClass::kDouble: return "double";
+    case ArgumentClass::kPointer:
+      return "void*";
+    case ArgumentClass::kInt64:
+      return "int64_t";
+    case ArgumentClass::kInt32:
+      return "int32_t";
+    case ArgumentClass::kInt8:
+      return "int8_t";
+    case ArgumentClass::kUInt16:
+      return "uint16_t";
+    case ArgumentClass::kUInt8:
+      return "uint8_t";
+    case ArgumentClass::kFloat:
+      return "float";
+    case ArgumentClass::kDouble:
+      return "double";
   }
   return "";
 }
@@ -83,10 +102,16 @@ std::vector<ArgumentClass> ArgumentClasses(const Contract& contract) {
   for (const ArgumentRef& argument : contract.arguments) {
     switch (argument.kind) {
       case ArgumentKind::kTensor:
-      case ArgumentKind::kScratch: classes.push_back(ArgumentClass::kPointer); break;
-      case ArgumentKind::kScalar: classes.push_back(ClassOf(contract.FindScalar(argument.name)->dtype)); break;
+      case ArgumentKind::kScratch:
+        classes.push_back(ArgumentClass::kPointer);
+        break;
+      case ArgumentKind::kScalar:
+        classes.push_back(ClassOf(contract.FindScalar(argument.name)->dtype));
+        break;
       case ArgumentKind::kAxis:
-      case ArgumentKind::kStride: classes.push_back(ArgumentClass::kInt64); break;
+      case ArgumentKind::kStride:
+        classes.push_back(ArgumentClass::kInt64);
+        break;
     }
   }
   return classes;
@@ -99,7 +124,8 @@ std::string EntryPrototype(const Contract& contract) {
 }
 
 std::string ContractHeader(const Contract& contract, std::span<const KnobDefault> knobs) {
-  std::string out = "// Generated from the contract " + contract.name + "; do not edit.\n#pragma once\n\n#include <stdint.h>\n\n";
+  std::string out =
+      "// Generated from the contract " + contract.name + "; do not edit.\n#pragma once\n\n#include <stdint.h>\n\n";
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += EntryPrototype(contract) + ";\n";
   if (TakesScratch(contract)) {
@@ -108,7 +134,8 @@ std::string ContractHeader(const Contract& contract, std::span<const KnobDefault
   }
   if (!PreparedTensors(contract).empty()) {
     out += "// Optional, both or none: bytes of the packed form, and the packing.\n";
-    out += fmt::format("int64_t {}_packed({});\n{};\n", contract.entry, AxisParameters(contract), PreparePrototype(contract));
+    out += fmt::format("int64_t {}_packed({});\n{};\n", contract.entry, AxisParameters(contract),
+                       PreparePrototype(contract));
   }
   out += "\n#ifdef __cplusplus\n}  // extern \"C\"\n#endif\n";
   if (!knobs.empty()) out += "\n";
@@ -134,7 +161,8 @@ std::vector<ExportRule> AllowedExports(const Contract& contract, bool peer) {
 }
 
 bool TakesScratch(const Contract& contract) {
-  return std::ranges::any_of(contract.arguments, [](const ArgumentRef& argument) { return argument.kind == ArgumentKind::kScratch; });
+  return std::ranges::any_of(contract.arguments,
+                             [](const ArgumentRef& argument) { return argument.kind == ArgumentKind::kScratch; });
 }
 
 std::vector<const Tensor*> PreparedTensors(const Contract& contract) {

@@ -43,8 +43,10 @@ class Writer {
   // Where the elements can be made in place; null when they cannot.
   template <typename T>
   T* Direct(int64_t element) {
-    const bool same = (std::is_same_v<T, float> && layout_.dtype == DType::kF32) || (std::is_same_v<T, double> && layout_.dtype == DType::kF64) ||
-                      (std::is_same_v<T, int32_t> && layout_.dtype == DType::kI32) || (std::is_same_v<T, int64_t> && layout_.dtype == DType::kI64);
+    const bool same = (std::is_same_v<T, float> && layout_.dtype == DType::kF32) ||
+                      (std::is_same_v<T, double> && layout_.dtype == DType::kF64) ||
+                      (std::is_same_v<T, int32_t> && layout_.dtype == DType::kI32) ||
+                      (std::is_same_v<T, int64_t> && layout_.dtype == DType::kI64);
     const bool aligned = reinterpret_cast<uintptr_t>(out_.data()) % alignof(T) == 0;
     return same && aligned && !layout_.padded ? reinterpret_cast<T*>(out_.data()) + element : nullptr;
   }
@@ -55,12 +57,14 @@ class Writer {
     const int64_t last = layout_.extents.back(), stride = layout_.strides.back();
     while (!values.empty()) {
       const int64_t within = element % last;
-      const std::span<const T> part = values.first(static_cast<size_t>(std::min<int64_t>(last - within, static_cast<int64_t>(values.size()))));
+      const std::span<const T> part =
+          values.first(static_cast<size_t>(std::min<int64_t>(last - within, static_cast<int64_t>(values.size()))));
       const int64_t offset = ElementOffset(layout_, element);
       if (stride == 1) {
         StoreRow(layout_.dtype, out_, offset, part);
       } else {
-        for (size_t i = 0; i < part.size(); ++i) StoreRow(layout_.dtype, out_, offset + static_cast<int64_t>(i) * stride, part.subspan(i, 1));
+        for (size_t i = 0; i < part.size(); ++i)
+          StoreRow(layout_.dtype, out_, offset + static_cast<int64_t>(i) * stride, part.subspan(i, 1));
       }
       values = values.subspan(part.size());
       element += static_cast<int64_t>(part.size());
@@ -74,7 +78,8 @@ class Writer {
 
 // `regime_of` maps a row to a position in `regimes`.
 template <typename T, typename RegimeOf>
-void FillRows(const Rows& rows, std::vector<Regime>& regimes, const RegimeOf& regime_of, Writer& writer, Stream& stream) {
+void FillRows(const Rows& rows, std::vector<Regime>& regimes, const RegimeOf& regime_of, Writer& writer,
+              Stream& stream) {
   std::vector<T> buffer;
   const int64_t rows_at_once = std::max<int64_t>(1, kChunk / rows.length);
   for (int64_t row = 0; row < rows.count; row += rows_at_once) {
@@ -92,7 +97,8 @@ void FillRows(const Rows& rows, std::vector<Regime>& regimes, const RegimeOf& re
       int64_t next = r + 1;
       while (!regime.works_by_row() && next < end && &regimes[regime_of(next)] == &regime) ++next;
       const int64_t begin = r * rows.length - first, stop = std::min(next * rows.length, rows.total) - first;
-      if (!regime.is_plain_normal()) regime.Finish(chunk.subspan(static_cast<size_t>(begin), static_cast<size_t>(stop - begin)), stream);
+      if (!regime.is_plain_normal())
+        regime.Finish(chunk.subspan(static_cast<size_t>(begin), static_cast<size_t>(stop - begin)), stream);
       r = next;
     }
     if (direct == nullptr) writer.Store(first, std::span<const T>(chunk));
@@ -123,7 +129,9 @@ class Mixture {
   }
 
   const Rows& rows() const { return rows_; }
-  size_t operator()(int64_t row) const { return of_[static_cast<size_t>(row / rows_per_index_ % static_cast<int64_t>(of_.size()))]; }
+  size_t operator()(int64_t row) const {
+    return of_[static_cast<size_t>(row / rows_per_index_ % static_cast<int64_t>(of_.size()))];
+  }
 
  private:
   void Assign(size_t extent, size_t regimes, Stream& stream) {
@@ -144,8 +152,8 @@ class Mixture {
 };
 
 template <typename RegimeOf>
-void Fill(const Tensor& tensor, const TensorLayout& layout, const Rows& rows, std::span<const Generator> generators, const RegimeOf& regime_of,
-          const Shape& shape, std::span<std::byte> out, Stream& stream) {
+void Fill(const Tensor& tensor, const TensorLayout& layout, const Rows& rows, std::span<const Generator> generators,
+          const RegimeOf& regime_of, const Shape& shape, std::span<std::byte> out, Stream& stream) {
   ASSAY_CHECK(static_cast<int64_t>(out.size()) >= layout.byte_span);
   out = out.first(static_cast<size_t>(layout.byte_span));
   if (layout.padded) FillPoison(layout.dtype, out, stream);
@@ -164,8 +172,10 @@ bool Structured(const Generator& generator) {
     case GeneratorKind::kSorted:
     case GeneratorKind::kTies:
     case GeneratorKind::kClustered:
-    case GeneratorKind::kExpression: return true;
-    default: return false;
+    case GeneratorKind::kExpression:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -203,20 +213,23 @@ RegimeDraw DrawRegimes(const Contract& contract, Stream& stream) {
   return draw;
 }
 
-void FillTensor(const Tensor& tensor, const TensorLayout& layout, const Generator& generator, const Shape& shape, std::span<std::byte> out,
-                Stream& stream) {
+void FillTensor(const Tensor& tensor, const TensorLayout& layout, const Generator& generator, const Shape& shape,
+                std::span<std::byte> out, Stream& stream) {
   const auto only = [](int64_t) { return size_t{0}; };
   Fill(tensor, layout, RowsOf(layout), std::span(&generator, 1), only, shape, out, stream);
 }
 
-MixReport FillMixed(const Tensor& tensor, const TensorLayout& layout, const Shape& shape, std::span<std::byte> out, Stream& stream) {
+MixReport FillMixed(const Tensor& tensor, const TensorLayout& layout, const Shape& shape, std::span<std::byte> out,
+                    Stream& stream) {
   ASSAY_CHECK(!tensor.values.empty() && tensor.values.size() <= 256);
   const Mixture mixture(layout, tensor.values.size(), stream);
   Fill(tensor, layout, mixture.rows(), tensor.values, mixture, shape, out, stream);
   MixReport report;
   report.elements_by_regime.resize(tensor.values.size());
-  for (int64_t row = 0; row < mixture.rows().count; ++row) report.elements_by_regime[mixture(row)] += mixture.rows().LengthOf(row);
-  for (size_t i = 0; i < tensor.values.size(); ++i) report.structured = report.structured || (report.elements_by_regime[i] > 0 && Structured(tensor.values[i]));
+  for (int64_t row = 0; row < mixture.rows().count; ++row)
+    report.elements_by_regime[mixture(row)] += mixture.rows().LengthOf(row);
+  for (size_t i = 0; i < tensor.values.size(); ++i)
+    report.structured = report.structured || (report.elements_by_regime[i] > 0 && Structured(tensor.values[i]));
   return report;
 }
 
@@ -238,15 +251,26 @@ double DrawScalar(const Scalar& scalar, const Generator& generator, const Shape&
   double value = 0;
   switch (generator.kind) {
     case GeneratorKind::kExpression:
-    case GeneratorKind::kConstant: value = n[0]; break;
-    case GeneratorKind::kNormal: value = n[0] + n[1] * stream.Normal(); break;
+    case GeneratorKind::kConstant:
+      value = n[0];
+      break;
+    case GeneratorKind::kNormal:
+      value = n[0] + n[1] * stream.Normal();
+      break;
     case GeneratorKind::kUniform:
       // Integers: each of those in [a, b] is as likely as the others.
-      value = is_float ? n[0] + (n[1] - n[0]) * stream.Unit() : std::min(std::ceil(n[0]) + std::floor((std::floor(n[1]) - std::ceil(n[0]) + 1) * stream.Unit()), std::floor(n[1]));
+      value = is_float
+                  ? n[0] + (n[1] - n[0]) * stream.Unit()
+                  : std::min(std::ceil(n[0]) + std::floor((std::floor(n[1]) - std::ceil(n[0]) + 1) * stream.Unit()),
+                             std::floor(n[1]));
       break;
-    case GeneratorKind::kLogUniform: value = std::clamp(n[0] * std::exp(std::log(n[1] / n[0]) * stream.Unit()), n[0], n[1]); break;
-    case GeneratorKind::kAny: return DecodeElement(scalar.dtype, stream.Next());
-    default: ASSAY_CHECK(false);  // ParseScalarRegime lets no other through
+    case GeneratorKind::kLogUniform:
+      value = std::clamp(n[0] * std::exp(std::log(n[1] / n[0]) * stream.Unit()), n[0], n[1]);
+      break;
+    case GeneratorKind::kAny:
+      return DecodeElement(scalar.dtype, stream.Next());
+    default:
+      ASSAY_CHECK(false);  // ParseScalarRegime lets no other through
   }
   if (is_float) value = std::clamp(value, LowestOf(scalar.dtype), HighestOf(scalar.dtype));
   return DecodeElement(scalar.dtype, EncodeElement(scalar.dtype, value));

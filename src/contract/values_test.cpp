@@ -111,7 +111,8 @@ TEST(FillTensor, FollowsEachGenerator) {
     EXPECT_NEAR(MomentsOf(uniform).mean, 1, 0.1);
     EXPECT_NEAR(MomentsOf(uniform).variance, 16.0 / 12, 0.1);
     EXPECT_THAT(uniform, testing::Each(testing::AllOf(testing::Ge(-1.0), testing::Le(3.0))));
-    EXPECT_THAT(Filled(dtype, "loguniform(1e-3, 1)"), testing::Each(testing::AllOf(testing::Ge(0.99e-3), testing::Le(1.0))));
+    EXPECT_THAT(Filled(dtype, "loguniform(1e-3, 1)"),
+                testing::Each(testing::AllOf(testing::Ge(0.99e-3), testing::Le(1.0))));
     EXPECT_THAT(Filled(dtype, "constant(-2)"), testing::Each(-2.0));
     EXPECT_NEAR(MomentsOf(Filled(dtype, "offset(10)")).mean, 10, 0.1);
   }
@@ -148,7 +149,11 @@ TEST(FillTensor, MakesRowsThatDiffer) {
 }
 
 TEST(FillTensor, ReachesTheEdgesOfTheFormat) {
-  for (const auto& [dtype, normal] : std::map<DType, double>{{DType::kF32, 0x1p-126}, {DType::kBf16, 0x1p-126}, {DType::kF16, 0x1p-14}, {DType::kE4m3, 0x1p-6}, {DType::kF64, 0x1p-1022}}) {
+  for (const auto& [dtype, normal] : std::map<DType, double>{{DType::kF32, 0x1p-126},
+                                                             {DType::kBf16, 0x1p-126},
+                                                             {DType::kF16, 0x1p-14},
+                                                             {DType::kE4m3, 0x1p-6},
+                                                             {DType::kF64, 0x1p-1022}}) {
     const std::vector<double> values = Filled(dtype, "subnormal");
     EXPECT_TRUE(std::ranges::all_of(values, [&, n = normal](double v) { return std::abs(v) < n; })) << Info(dtype).name;
     EXPECT_TRUE(std::ranges::any_of(values, [](double v) { return v != 0; })) << Info(dtype).name;
@@ -156,7 +161,8 @@ TEST(FillTensor, ReachesTheEdgesOfTheFormat) {
     EXPECT_TRUE(std::ranges::any_of(special, [](double v) { return std::isnan(v); })) << Info(dtype).name;
     EXPECT_TRUE(std::ranges::any_of(special, [](double v) { return v == 0 && std::signbit(v); })) << Info(dtype).name;
     // Nothing else leaves the finite numbers, however large its factors.
-    EXPECT_TRUE(std::ranges::all_of(Filled(dtype, "ladder(1e30, 1e30)"), [](double v) { return std::isfinite(v); })) << Info(dtype).name;
+    EXPECT_TRUE(std::ranges::all_of(Filled(dtype, "ladder(1e30, 1e30)"), [](double v) { return std::isfinite(v); }))
+        << Info(dtype).name;
   }
 }
 
@@ -168,7 +174,8 @@ TEST(FillTensor, KeepsIntegersInRange) {
     const std::vector<double> few = Filled(dtype, "uniform(1, 3)");
     EXPECT_EQ(std::set<double>(few.begin(), few.end()), (std::set<double>{1, 2, 3}));
     EXPECT_THAT(Filled(dtype, "constant(5)"), testing::Each(5.0));
-    EXPECT_THAT(Filled(dtype, "uniform(-1e30, 1e30)"), testing::Each(testing::AllOf(testing::Ge(LowestOf(dtype)), testing::Le(HighestOf(dtype)))));
+    EXPECT_THAT(Filled(dtype, "uniform(-1e30, 1e30)"),
+                testing::Each(testing::AllOf(testing::Ge(LowestOf(dtype)), testing::Le(HighestOf(dtype)))));
   }
   const std::vector<double> bytes = Filled(DType::kI8, "uniform(-128, 127)", 1, 1024);
   EXPECT_EQ(std::set<double>(bytes.begin(), bytes.end()).size(), 256U);
@@ -202,7 +209,8 @@ TEST(FillTensor, PoisonsGaps) {
     Stream stream(Seed::FromNumber(1));
     FillTensor(tensor, layout, ParseGenerator("normal(0, 1)").value(), shape, bytes, stream);
     const int64_t elements = (kRows - 1) * (kColumns + 3) + kColumns;
-    for (int64_t i = 0; i < elements; ++i) EXPECT_EQ(std::isnan(LoadElement(dtype, bytes, i)), i % (kColumns + 3) >= kColumns) << Info(dtype).name << i;
+    for (int64_t i = 0; i < elements; ++i)
+      EXPECT_EQ(std::isnan(LoadElement(dtype, bytes, i)), i % (kColumns + 3) >= kColumns) << Info(dtype).name << i;
   }
 }
 
@@ -216,12 +224,14 @@ TEST(FillTensor, GivesAPaddedTensorTheSameValues) {
   std::vector<std::byte> bytes(static_cast<size_t>(layout.byte_span));
   Stream stream(Seed::FromNumber(1));
   FillTensor(tensor, layout, ParseGenerator("ladder(1e-2, 1e2)").value(), shape, bytes, stream);
-  for (int64_t i = 0; i < layout.element_count; ++i) EXPECT_EQ(LoadElement(DType::kF32, bytes, ElementOffset(layout, i)), dense[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < layout.element_count; ++i)
+    EXPECT_EQ(LoadElement(DType::kF32, bytes, ElementOffset(layout, i)), dense[static_cast<size_t>(i)]);
 }
 
 TEST(FillMixed, MixesAndKeepsTheFirstRegime) {
   Tensor tensor = MakeTensor(DType::kF32);
-  for (const char* text : {"constant(1)", "constant(2)", "normal(100, 1)"}) tensor.values.push_back(ParseGenerator(text).value());
+  for (const char* text : {"constant(1)", "constant(2)", "normal(100, 1)"})
+    tensor.values.push_back(ParseGenerator(text).value());
   const Shape shape = MakeShape();
   const TensorLayout layout = LayoutOf({}, tensor, shape).value();
   std::vector<std::byte> bytes(static_cast<size_t>(layout.byte_span));
@@ -259,14 +269,16 @@ TEST(FillMixed, CutsAVector) {
 }
 
 TEST(Structured, TellsEqualAndOrderedValuesFromRandomOnes) {
-  for (const char* text : {"constant(1)", "sorted", "ties(0.1)", "clustered"}) EXPECT_TRUE(Structured(ParseGenerator(text).value())) << text;
+  for (const char* text : {"constant(1)", "sorted", "ties(0.1)", "clustered"})
+    EXPECT_TRUE(Structured(ParseGenerator(text).value())) << text;
   for (const char* text : {"normal(0, 1)", "uniform(0, 1)", "ladder(1, 2)", "outliers(0.1, 2)", "offset(1)", "any"}) {
     EXPECT_FALSE(Structured(ParseGenerator(text).value())) << text;
   }
 }
 
 TEST(DrawScalar, RoundsToItsType) {
-  Scalar scalar{"s", DType::kF32, {ParseScalarRegime("1/sqrt(R)").value(), ParseScalarRegime("uniform(2, 3)").value()}, ""};
+  Scalar scalar{
+      "s", DType::kF32, {ParseScalarRegime("1/sqrt(R)").value(), ParseScalarRegime("uniform(2, 3)").value()}, ""};
   const Shape shape = MakeShape(3);
   Stream stream(Seed::FromNumber(1));
   EXPECT_EQ(DrawScalar(scalar, shape, stream, true), double{static_cast<float>(1 / std::sqrt(3.0))});
@@ -285,10 +297,22 @@ TEST(Element, RoundsToNearestEven) {
     double value, stored;
   };
   const Case cases[] = {
-      {DType::kBf16, 1.00390625, 1.0},  {DType::kBf16, 1.01171875, 1.015625}, {DType::kF16, 65504, 65504}, {DType::kF16, 65519, 65504},
-      {DType::kF16, 0x1p-24, 0x1p-24},  {DType::kF16, 0x1p-26, 0},            {DType::kE4m3, 448, 448},    {DType::kE4m3, 460, 448},
-      {DType::kE5m2, 57344, 57344},     {DType::kE4m3, 0x1p-9, 0x1p-9},       {DType::kI8, 200, 127},      {DType::kI8, 2.5, 2},
-      {DType::kI4, -9, -8},             {DType::kU8, -1, 0},                  {DType::kI64, 1e30, 0x1p63}, {DType::kF32, 0.1, double{0.1F}},
+      {DType::kBf16, 1.00390625, 1.0},
+      {DType::kBf16, 1.01171875, 1.015625},
+      {DType::kF16, 65504, 65504},
+      {DType::kF16, 65519, 65504},
+      {DType::kF16, 0x1p-24, 0x1p-24},
+      {DType::kF16, 0x1p-26, 0},
+      {DType::kE4m3, 448, 448},
+      {DType::kE4m3, 460, 448},
+      {DType::kE5m2, 57344, 57344},
+      {DType::kE4m3, 0x1p-9, 0x1p-9},
+      {DType::kI8, 200, 127},
+      {DType::kI8, 2.5, 2},
+      {DType::kI4, -9, -8},
+      {DType::kU8, -1, 0},
+      {DType::kI64, 1e30, 0x1p63},
+      {DType::kF32, 0.1, double{0.1F}},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(DecodeElement(c.dtype, EncodeElement(c.dtype, c.value)), c.stored) << Info(c.dtype).name << c.value;

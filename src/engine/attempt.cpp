@@ -81,9 +81,8 @@ Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std:
     if (standing.size() == full) break;
     const std::string what = "attempt " + std::to_string(trial->attempt.ordinal);
     ASSAY_CHECK(trial->screened.has_value());
-    ASSAY_TRY(const VerifyOutcome verified, RunStage(tools, campaign, "verify", what, trial->attempt.seconds.verify, [&] {
-                return tools.gate.Verify(contract, *trial->screened);
-              }));
+    ASSAY_TRY(const VerifyOutcome verified, RunStage(tools, campaign, "verify", what, trial->attempt.seconds.verify,
+                                                     [&] { return tools.gate.Verify(contract, *trial->screened); }));
     if (const auto* refused = std::get_if<Rejected>(&verified)) {
       Refuse(*trial, *refused);
       continue;
@@ -101,8 +100,8 @@ Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std:
     return ranking;
   }
   double seconds = 0;
-  ASSAY_TRY(ranking, RunStage(tools, campaign, "rank", std::to_string(standing.size()) + " verified candidates", seconds,
-                              [&] { return tools.timer.Rank(contract, standing); }));
+  ASSAY_TRY(ranking, RunStage(tools, campaign, "rank", std::to_string(standing.size()) + " verified candidates",
+                              seconds, [&] { return tools.timer.Rank(contract, standing); }));
   for (Trial* trial : trials) {
     if (!trial->verified) continue;
     trial->attempt.seconds.measure += seconds / static_cast<double>(standing.size());
@@ -120,14 +119,15 @@ Result<std::optional<DecisionReport>> Crown(const Contract& contract, const Camp
   ASSAY_TRY(const ExamOutcome examined, RunStage(tools, campaign, "exam", what, trial.attempt.seconds.exam, [&] {
               return tools.gate.Examine(contract, trial.attempt.proposal.candidate, *trial.verified);
             }));
-  if (const auto* refused = std::get_if<Rejected>(&examined)) return Refuse(trial, *refused), std::optional<DecisionReport>();
+  if (const auto* refused = std::get_if<Rejected>(&examined))
+    return Refuse(trial, *refused), std::optional<DecisionReport>();
   const Examined& winner = std::get<Examined>(examined);
   Advance(trial, Stage::kExam, Trust::kExamined, winner.checks());
 
-  ASSAY_TRY(DecideOutcome decided, RunStage(tools, campaign, "decide", what, trial.attempt.seconds.measure, [&] {
-              return tools.timer.Decide(contract, winner, references);
-            }));
-  if (const auto* refused = std::get_if<Rejected>(&decided)) return Refuse(trial, *refused), std::optional<DecisionReport>();
+  ASSAY_TRY(DecideOutcome decided, RunStage(tools, campaign, "decide", what, trial.attempt.seconds.measure,
+                                            [&] { return tools.timer.Decide(contract, winner, references); }));
+  if (const auto* refused = std::get_if<Rejected>(&decided))
+    return Refuse(trial, *refused), std::optional<DecisionReport>();
   // Now, and only now, a number may leave the house.
   return std::optional<DecisionReport>(std::move(std::get<DecisionReport>(decided)));
 }

@@ -14,7 +14,7 @@ struct Trial {
   Attempt attempt;
   std::optional<Screened> screened;  // alive only while the attempt stands
   std::optional<Verified> verified;
-  std::vector<RawUnit> units;        // of the last step, for the ledger
+  std::vector<RawUnit> units;  // of the last step, for the ledger
 };
 
 // One attempt, from a proposal to an estimate.  `incumbent`: what it is timed against, if any.

@@ -14,8 +14,14 @@ namespace {
 
 class Loop {
  public:
-  Loop(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options, const Tools& tools)
-      : contract_(contract), campaign_(campaign), recorded_(recorded), options_(options), tools_(tools), start_(tools.clock.Now()) {}
+  Loop(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
+       const Tools& tools)
+      : contract_(contract),
+        campaign_(campaign),
+        recorded_(recorded),
+        options_(options),
+        tools_(tools),
+        start_(tools.clock.Now()) {}
 
   Status Run();
 
@@ -42,10 +48,10 @@ class Loop {
   const CampaignOptions& options_;
   const Tools& tools_;
   std::chrono::nanoseconds start_;
-  std::vector<Trial> trials_;           // by ordinal - 1
+  std::vector<Trial> trials_;  // by ordinal - 1
   std::vector<Verified> references_;
-  std::vector<int64_t> verified_;       // ordinals, fastest first as far as rankings told; the first is the incumbent
-  std::map<int64_t, size_t> taken_;     // revisions taken over so far, by ordinal
+  std::vector<int64_t> verified_;    // ordinals, fastest first as far as rankings told; the first is the incumbent
+  std::map<int64_t, size_t> taken_;  // revisions taken over so far, by ordinal
 };
 
 // Revisions are taken over one by one, at the moment the campaign would have made them: a strategy
@@ -61,7 +67,9 @@ void Loop::Replace(Trial& trial, const Attempt& revision) {
   campaign_.attempts[static_cast<size_t>(revision.ordinal - 1)] = revision;
 }
 
-Trial* Loop::IncumbentTrial() { return verified_.empty() ? nullptr : &trials_[static_cast<size_t>(verified_.front() - 1)]; }
+Trial* Loop::IncumbentTrial() {
+  return verified_.empty() ? nullptr : &trials_[static_cast<size_t>(verified_.front() - 1)];
+}
 
 Status Loop::Run() {
   ASSAY_TRY_STATUS(ProveReferences());
@@ -81,11 +89,13 @@ Status Loop::Run() {
 Status Loop::ProveReferences() {
   campaign_.references.clear();
   for (const ReferenceKernel& reference : contract_.references) {
-    ReferenceRecord record{reference.name, reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.flags, "", {}, {}};
+    ReferenceRecord record{
+        reference.name, reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.flags, "", {}, {}};
     double seconds = 0;
     ASSAY_TRY(const BuildOutcome built, RunStage(tools_, campaign_, "reference", reference.name, seconds,
                                                  [&] { return tools_.builder.BuildReference(contract_, reference); }));
-    record.rejected = std::get_if<Rejected>(&built) != nullptr ? std::optional(std::get<Rejected>(built)) : std::nullopt;
+    record.rejected =
+        std::get_if<Rejected>(&built) != nullptr ? std::optional(std::get<Rejected>(built)) : std::nullopt;
     if (!record.rejected) {
       Artifact artifact = std::get<Artifact>(built);
       artifact.name = reference.name;  // under this name it is an arm of every decision
@@ -108,10 +118,13 @@ Status Loop::ProveReferences() {
   }
   if (!references_.empty()) {
     // The relaxed baseline where there is one: the strict one can be twenty times slower than what is timed.
-    const auto relaxed = std::find_if(references_.begin(), references_.end(), [](const Verified& v) { return v.artifact().name == "relaxed"; });
+    const auto relaxed = std::find_if(references_.begin(), references_.end(),
+                                      [](const Verified& v) { return v.artifact().name == "relaxed"; });
     tools_.timer.SetWitness(relaxed != references_.end() ? *relaxed : references_.front());
   } else {
-    return Error{ErrorCode::kInvalidInput, contract_.name + ": no baseline stands under the contract's own checks; run `assay contract check " + contract_.name + "`"};
+    return Error{ErrorCode::kInvalidInput,
+                 contract_.name + ": no baseline stands under the contract's own checks; run `assay contract check " +
+                     contract_.name + "`"};
   }
   return Ok();
 }
@@ -123,8 +136,10 @@ Result<bool> Loop::Round(int round) {
     campaign_.stopped.why = "budget";
     return false;
   }
-  const Standing standing{&campaign_.attempts, verified_.empty() ? std::nullopt : std::optional(verified_.front()), left};
-  ASSAY_TRY(const std::vector<Proposal> proposals, tools_.proposer.Propose(standing, std::min(left, options_.round_size)));
+  const Standing standing{&campaign_.attempts, verified_.empty() ? std::nullopt : std::optional(verified_.front()),
+                          left};
+  ASSAY_TRY(const std::vector<Proposal> proposals,
+            tools_.proposer.Propose(standing, std::min(left, options_.round_size)));
   if (proposals.empty()) {
     campaign_.stopped.why = "exhausted";
     return false;
@@ -156,7 +171,8 @@ Result<Trial> Loop::Try(const Proposal& proposal, int64_t ordinal) {
   if (const Attempt* known = NextRecorded(ordinal)) {
     if (known->proposal.candidate.id != proposal.candidate.id) {
       return Error{ErrorCode::kCorrupt, "attempt " + std::to_string(ordinal) + " of campaign " + campaign_.id +
-                                            " is not what this program would propose: it was recorded by another version, or a template changed since; start a new campaign"};
+                                            " is not what this program would propose: it was recorded by another "
+                                            "version, or a template changed since; start a new campaign"};
     }
     Trial trial;
     trial.attempt = *known;
@@ -164,7 +180,8 @@ Result<Trial> Loop::Try(const Proposal& proposal, int64_t ordinal) {
     return trial;
   }
   const Trial* best = IncumbentTrial();
-  ASSAY_TRY(Trial trial, RunAttempt(contract_, campaign_, ordinal, proposal, best != nullptr ? &*best->verified : nullptr, tools_));
+  ASSAY_TRY(Trial trial,
+            RunAttempt(contract_, campaign_, ordinal, proposal, best != nullptr ? &*best->verified : nullptr, tools_));
   tools_.history.Remember(trial.attempt);
   ASSAY_TRY_STATUS(Write(trial));
   campaign_.seconds_by_stage["screen"] += trial.attempt.seconds.screen;
@@ -177,9 +194,12 @@ Result<Trial> Loop::Try(const Proposal& proposal, int64_t ordinal) {
 Status Loop::Reprove(Trial& trial) {
   const bool there = trial.attempt.trust == Trust::kScreened ? trial.screened.has_value() : trial.verified.has_value();
   if (there || !trial.attempt.artifact) return Ok();
-  ASSAY_TRY(const BuildOutcome built, tools_.builder.Build(contract_, trial.attempt.proposal.candidate, BuildVariant::kPrimary));
+  ASSAY_TRY(const BuildOutcome built,
+            tools_.builder.Build(contract_, trial.attempt.proposal.candidate, BuildVariant::kPrimary));
   const auto* artifact = std::get_if<Artifact>(&built);
-  if (artifact == nullptr) return Error{ErrorCode::kUnavailable, "attempt " + std::to_string(trial.attempt.ordinal) + " built before and does not now: " + std::get<Rejected>(built).evidence};
+  if (artifact == nullptr)
+    return Error{ErrorCode::kUnavailable, "attempt " + std::to_string(trial.attempt.ordinal) +
+                                              " built before and does not now: " + std::get<Rejected>(built).evidence};
   ASSAY_TRY(const ScreenOutcome screened, tools_.gate.Screen(contract_, *artifact));
   if (const auto* standing = std::get_if<Screened>(&screened)) trial.screened = *standing;
   if (trial.screened && trial.attempt.trust != Trust::kScreened) {
@@ -187,7 +207,9 @@ Status Loop::Reprove(Trial& trial) {
     if (const auto* proved = std::get_if<Verified>(&verified)) trial.verified = *proved;
   }
   if (!trial.screened || (trial.attempt.trust != Trust::kScreened && !trial.verified)) {
-    return Error{ErrorCode::kCorrupt, "attempt " + std::to_string(trial.attempt.ordinal) + " was recorded as " + std::string(Name(trial.attempt.trust)) + " and is refused now; start a new campaign"};
+    return Error{ErrorCode::kCorrupt, "attempt " + std::to_string(trial.attempt.ordinal) + " was recorded as " +
+                                          std::string(Name(trial.attempt.trust)) +
+                                          " and is refused now; start a new campaign"};
   }
   return Ok();
 }
@@ -197,7 +219,8 @@ Status Loop::TakeOverRanking(const Ranking& ranking) {
   std::vector<int64_t> order;
   for (const Ranked& ranked : ranking.order) {
     for (const Trial& trial : trials_) {
-      const bool it = trial.attempt.artifact && trial.attempt.artifact->id == ranked.artifact && !trial.attempt.duplicate_of;
+      const bool it =
+          trial.attempt.artifact && trial.attempt.artifact->id == ranked.artifact && !trial.attempt.duplicate_of;
       if (it && trial.attempt.outcome == OutcomeKind::kVerified) order.push_back(trial.attempt.ordinal);
     }
   }
@@ -214,8 +237,10 @@ std::vector<Trial*> Loop::Hopeful(size_t first) {
   std::vector<Trial*> hopeful;
   for (size_t i = first; i < trials_.size(); ++i) {
     const Attempt& attempt = trials_[i].attempt;
-    const bool stands = attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && !attempt.estimates.empty();
-    if (stands && attempt.notes.empty() && (verified_.empty() || attempt.estimates[0].ratio >= options_.promote_above)) hopeful.push_back(&trials_[i]);
+    const bool stands =
+        attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && !attempt.estimates.empty();
+    if (stands && attempt.notes.empty() && (verified_.empty() || attempt.estimates[0].ratio >= options_.promote_above))
+      hopeful.push_back(&trials_[i]);
   }
   // With an incumbent all ratios share its denominator, without one the seconds decide.
   std::sort(hopeful.begin(), hopeful.end(), [&](const Trial* a, const Trial* b) {
@@ -229,7 +254,8 @@ Status Loop::PromoteRound(int round, size_t first) {
   const auto known = recorded_.rankings.find(round);
   if (known != recorded_.rankings.end()) {
     for (size_t i = first; i < trials_.size(); ++i) {
-      const Attempt* revision = trials_[i].attempt.trust == Trust::kScreened ? NextRecorded(trials_[i].attempt.ordinal) : nullptr;
+      const Attempt* revision =
+          trials_[i].attempt.trust == Trust::kScreened ? NextRecorded(trials_[i].attempt.ordinal) : nullptr;
       if (revision != nullptr) Replace(trials_[i], *revision);
     }
     return TakeOverRanking(known->second);
@@ -239,8 +265,11 @@ Status Loop::PromoteRound(int round, size_t first) {
   for (Trial* trial : hopeful) ASSAY_TRY_STATUS(Reprove(*trial));
   const Trial* best = IncumbentTrial();
   double seconds = 0;
-  ASSAY_TRY(const Ranking ranking, RunStage(tools_, campaign_, "promote", std::to_string(hopeful.size()) + " candidates", seconds, [&] {
-              return hopeful.empty() ? Result<Ranking>(Ranking{}) : Promote(contract_, campaign_, hopeful, options_.promoted_per_round, best != nullptr ? &*best->verified : nullptr, tools_);
+  ASSAY_TRY(const Ranking ranking,
+            RunStage(tools_, campaign_, "promote", std::to_string(hopeful.size()) + " candidates", seconds, [&] {
+              return hopeful.empty() ? Result<Ranking>(Ranking{})
+                                     : Promote(contract_, campaign_, hopeful, options_.promoted_per_round,
+                                               best != nullptr ? &*best->verified : nullptr, tools_);
             }));
   campaign_.seconds_by_stage["promote"] += seconds;
   std::vector<const Attempt*> revised;
@@ -248,7 +277,8 @@ Status Loop::PromoteRound(int round, size_t first) {
     Attempt& attempt = trials_[i].attempt;
     const bool hoped = std::find(hopeful.begin(), hopeful.end(), &trials_[i]) != hopeful.end();
     const bool met_gate = hoped && (attempt.outcome == OutcomeKind::kRejected || attempt.trust == Trust::kVerified);
-    const bool left_behind = attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && attempt.notes.empty();
+    const bool left_behind =
+        attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && attempt.notes.empty();
     if (left_behind) attempt.notes.push_back(Note::kDropped);
     if (met_gate || left_behind) revised.push_back(&attempt);
     campaign_.attempts[static_cast<size_t>(attempt.ordinal - 1)] = attempt;
@@ -264,7 +294,8 @@ void Loop::Decided(const Trial& trial, const DecisionReport& report) {
   const auto mine = report.seconds.find("winner");
   if (!report.floors.empty()) {
     incumbent.floor = report.floors[0];
-    if (mine != report.seconds.end() && mine->second > 0) incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
+    if (mine != report.seconds.end() && mine->second > 0)
+      incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
   }
   campaign_.incumbent = incumbent;
   campaign_.decision = report;
@@ -292,8 +323,8 @@ Status Loop::CrownTheBest() {
     } else {
       ASSAY_TRY_STATUS(Reprove(trial));
       double seconds = 0;
-      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(trial.attempt.ordinal), seconds,
-                                 [&] { return Crown(contract_, campaign_, trial, references_, tools_); }));
+      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(trial.attempt.ordinal),
+                                 seconds, [&] { return Crown(contract_, campaign_, trial, references_, tools_); }));
       campaign_.seconds_by_stage["crown"] += seconds;
       Replace(trial, Attempt(trial.attempt));
       trial.units.clear();
@@ -308,8 +339,8 @@ Status Loop::CrownTheBest() {
 
 }  // namespace
 
-Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
-                   const Tools& tools) {
+Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded,
+                   const CampaignOptions& options, const Tools& tools) {
   const auto start = tools.clock.Now();
   Loop loop(contract, campaign, recorded, options, tools);
   const Status status = loop.Run();

@@ -17,9 +17,9 @@ struct Recorded {
 };
 
 struct CampaignOptions {
-  int round_size = 4;            // candidates that are built and screened before the next timing
-  int promoted_per_round = 2;    // the gate's full checks are dear: only the best of a round meet them
-  double promote_above = 0.98;   // of the incumbent's speed, by estimate; below it a challenger cannot win
+  int round_size = 4;           // candidates that are built and screened before the next timing
+  int promoted_per_round = 2;   // the gate's full checks are dear: only the best of a round meet them
+  double promote_above = 0.98;  // of the incumbent's speed, by estimate; below it a challenger cannot win
   int most_exams = 3;
 };
 
@@ -27,8 +27,8 @@ struct CampaignOptions {
 // its rules and fills in the rest.  Every finished step is in the ledger before the next begins;
 // with `recorded`, steps that are there already are taken over, not repeated.
 // An interrupt is not an error: the campaign stops with why = "interrupted".
-Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
-                   const Tools& tools);
+Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded,
+                   const CampaignOptions& options, const Tools& tools);
 
 // Binaries that this campaign has seen.
 class CampaignHistory : public History {

@@ -24,7 +24,8 @@ class MemoryLedger : public Ledger {
   Status Begin(const Campaign&) override { return Row(); }
   Status Append(const std::string&, const Attempt& attempt, std::span<const RawUnit> units) override {
     ASSAY_TRY_STATUS(Row());
-    if (attempt.outcome == OutcomeKind::kRejected && !units.empty()) units_of_rejected.push_back(attempt.proposal.candidate.id);
+    if (attempt.outcome == OutcomeKind::kRejected && !units.empty())
+      units_of_rejected.push_back(attempt.proposal.candidate.id);
     return Store(attempt);
   }
   Status AppendReference(const std::string&, const ReferenceRecord& reference) override {
@@ -32,7 +33,8 @@ class MemoryLedger : public Ledger {
     recorded.references.push_back(reference);
     return Ok();
   }
-  Status AppendRanking(const std::string&, int round, const Ranking& ranking, std::span<const Attempt* const> revised) override {
+  Status AppendRanking(const std::string&, int round, const Ranking& ranking,
+                       std::span<const Attempt* const> revised) override {
     ASSAY_TRY_STATUS(Row());
     for (const Attempt* attempt : revised) ASSAY_TRY_STATUS(Store(*attempt));
     EXPECT_TRUE(recorded.rankings.emplace(round, ranking).second) << "round " << round << " ranked twice";
@@ -49,7 +51,9 @@ class MemoryLedger : public Ledger {
     ended = true;
     return Ok();
   }
-  Result<std::optional<Admission>> FindAdmission(const Digest&, std::string_view) override { return std::optional<Admission>(); }
+  Result<std::optional<Admission>> FindAdmission(const Digest&, std::string_view) override {
+    return std::optional<Admission>();
+  }
   Status AppendAdmission(const Digest&, const Admission&) override { return Ok(); }
   Result<Digest> StoreObject(std::string_view bytes) override { return Sha256(bytes); }
 
@@ -85,7 +89,9 @@ class TableProposer : public Proposer {
       Candidate candidate;
       candidate.template_name = "table";
       candidate.source = "source";
-      candidate.knobs = {{"SPEED", rows_[i].speed}, {"FATE", rows_[i].fate}, {"ROW", std::to_string(i)},
+      candidate.knobs = {{"SPEED", rows_[i].speed},
+                         {"FATE", rows_[i].fate},
+                         {"ROW", std::to_string(i)},
                          {"PARENT", std::to_string(standing.incumbent.value_or(0))}};
       if (*rows_[i].twin != '\0') candidate.knobs["TWIN"] = rows_[i].twin;
       Proposal proposal;
@@ -135,9 +141,9 @@ Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& 
 }
 
 const std::vector<Row> kRows = {
-    {"5.0", "good", ""}, {"4.0", "no_build", ""}, {"3.0", "screen", ""},     {"6.0", "good", ""},
-    {"3.0", "good", ""}, {"2.0", "verify", ""},   {"1.5", "audit", ""},      {"9.0", "good", ""},
-    {"2.5", "exam", ""}, {"2.9", "good", "same"}, {"2.8", "good", "same"},   {"2.7", "good", ""},
+    {"5.0", "good", ""}, {"4.0", "no_build", ""}, {"3.0", "screen", ""},   {"6.0", "good", ""},
+    {"3.0", "good", ""}, {"2.0", "verify", ""},   {"1.5", "audit", ""},    {"9.0", "good", ""},
+    {"2.5", "exam", ""}, {"2.9", "good", "same"}, {"2.8", "good", "same"}, {"2.7", "good", ""},
     {"2.6", "good", ""},
 };
 
@@ -172,7 +178,8 @@ TEST(Campaign, WhatDidNotPassIsNeverTimedRankedOrDecided) {
   MemoryLedger ledger;
   const Played played = Play(kRows, ledger, {}, 12);
   const auto asked = [&](const std::string& verb, size_t row) {
-    return std::count(played.world.asked.begin(), played.world.asked.end(), verb + " " + played.campaign.attempts[row].proposal.candidate.id);
+    return std::count(played.world.asked.begin(), played.world.asked.end(),
+                      verb + " " + played.campaign.attempts[row].proposal.candidate.id);
   };
   EXPECT_EQ(asked("screen", 1), 0);
   EXPECT_EQ(asked("estimate", 2), 0);
@@ -202,7 +209,8 @@ TEST(Campaign, KilledAtAnyRowItEndsTheSame) {
       EXPECT_EQ(is.proposal.candidate.id, was.proposal.candidate.id);
       EXPECT_EQ(is.outcome, was.outcome) << "attempt " << i + 1;
       EXPECT_EQ(is.trust, was.trust) << "attempt " << i + 1;
-      EXPECT_EQ(ledger.recorded.revisions[was.ordinal].size(), whole.recorded.revisions[was.ordinal].size()) << "attempt " << i + 1;
+      EXPECT_EQ(ledger.recorded.revisions[was.ordinal].size(), whole.recorded.revisions[was.ordinal].size())
+          << "attempt " << i + 1;
     }
     EXPECT_EQ(resumed.campaign.incumbent->attempt, expected.campaign.incumbent->attempt);
     EXPECT_EQ(ledger.recorded.references.size(), 2U);

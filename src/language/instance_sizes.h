@@ -14,7 +14,7 @@
 
 namespace assay {
 
-// A session of the artifact, still without buffers.
+// A process for the artifact, still without buffers.
 SessionSpec BaseSpec(const InstanceSpec& spec);
 
 // Why a candidate that asks for so much is refused; nothing when it is within 0 and `most`.

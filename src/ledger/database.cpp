@@ -7,12 +7,14 @@ namespace assay {
 
 Result<Database> Database::Open(const std::filesystem::path& path) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database(handle, path.string());
   if (code != SQLITE_OK) return database.Failed();
   // A second process (the page, another command) may be reading or writing: wait, do not fail.
   sqlite3_busy_timeout(handle, 10'000);
-  ASSAY_TRY_STATUS(database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"));
+  ASSAY_TRY_STATUS(database.Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"));
   return database;
 }
 
@@ -21,7 +23,8 @@ Database::~Database() { sqlite3_close(handle_); }
 Error Database::Failed() const {
   const int code = handle_ != nullptr ? sqlite3_errcode(handle_) : SQLITE_NOMEM;
   const ErrorCode kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ErrorCode::kCorrupt : ErrorCode::kIo;
-  const std::string remedy = kind == ErrorCode::kCorrupt ? "; restore it from a copy, or move it away to begin a new ledger" : "";
+  const std::string remedy =
+      kind == ErrorCode::kCorrupt ? "; restore it from a copy, or move it away to begin a new ledger" : "";
   return Error{kind, path_ + ": " + (handle_ != nullptr ? sqlite3_errmsg(handle_) : "out of memory") + remedy};
 }
 
@@ -32,7 +35,8 @@ Status Database::Execute(const std::string& sql) {
 
 Result<sqlite3_stmt*> Database::Bind(std::string_view sql, const std::vector<Cell>& parameters) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) return Failed();
+  if (sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK)
+    return Failed();
   int index = 0;
   for (const Cell& cell : parameters) {
     ++index;
@@ -66,12 +70,19 @@ Result<std::vector<Database::Row>> Database::Query(std::string_view sql, const s
     Row row;
     for (int i = 0; i < sqlite3_column_count(statement); ++i) {
       switch (sqlite3_column_type(statement, i)) {
-        case SQLITE_INTEGER: row.emplace_back(int64_t{sqlite3_column_int64(statement, i)}); break;
-        case SQLITE_FLOAT: row.emplace_back(sqlite3_column_double(statement, i)); break;
-        case SQLITE_NULL: row.emplace_back(std::monostate{}); break;
+        case SQLITE_INTEGER:
+          row.emplace_back(int64_t{sqlite3_column_int64(statement, i)});
+          break;
+        case SQLITE_FLOAT:
+          row.emplace_back(sqlite3_column_double(statement, i));
+          break;
+        case SQLITE_NULL:
+          row.emplace_back(std::monostate{});
+          break;
         default: {
           const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement, i));
-          row.emplace_back(std::string(bytes != nullptr ? bytes : "", static_cast<size_t>(sqlite3_column_bytes(statement, i))));
+          row.emplace_back(
+              std::string(bytes != nullptr ? bytes : "", static_cast<size_t>(sqlite3_column_bytes(statement, i))));
         }
       }
     }

@@ -60,8 +60,15 @@ int64_t Integer(const Database::Cell& cell) {
   return std::get<int64_t>(cell);
 }
 
-Digest Link(const std::string& before, const std::string& campaign, std::string_view kind, int64_t ordinal, const std::string& body) {
-  return RecordHash("event").Add("before", before).Add("campaign", campaign).Add("kind", kind).Add("ordinal", ordinal).Add("body", body).Finish();
+Digest Link(const std::string& before, const std::string& campaign, std::string_view kind, int64_t ordinal,
+            const std::string& body) {
+  return RecordHash("event")
+      .Add("before", before)
+      .Add("campaign", campaign)
+      .Add("kind", kind)
+      .Add("ordinal", ordinal)
+      .Add("body", body)
+      .Finish();
 }
 
 }  // namespace
@@ -78,8 +85,10 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(const std::filesystem::
     ASSAY_TRY(const auto rows, database.Query("SELECT version FROM format", {}));
     if (rows.empty()) ASSAY_TRY_STATUS(database.Run("INSERT INTO format VALUES (?)", {kFormat}));
     if (!rows.empty() && Integer(rows[0][0]) != kFormat) {
-      return Error{ErrorCode::kCorrupt, (folder / "ledger.db").string() + ": format " + std::to_string(Integer(rows[0][0])) +
-                                            ", this program reads " + std::to_string(kFormat) + "; use the program that wrote it, or another workspace"};
+      return Error{ErrorCode::kCorrupt, (folder / "ledger.db").string() + ": format " +
+                                            std::to_string(Integer(rows[0][0])) + ", this program reads " +
+                                            std::to_string(kFormat) +
+                                            "; use the program that wrote it, or another workspace"};
     }
     ASSAY_TRY_STATUS(database.Execute(AppendOnlyTriggers()));
     ASSAY_TRY_STATUS(transaction.Commit());
@@ -87,7 +96,8 @@ Result<std::unique_ptr<SqliteLedger>> SqliteLedger::Open(const std::filesystem::
   return std::unique_ptr<SqliteLedger>(new SqliteLedger(std::move(database), ObjectStore(folder / "objects")));
 }
 
-Status SqliteLedger::AppendEvent(const std::string& campaign, std::string_view kind, int64_t ordinal, const std::string& body) {
+Status SqliteLedger::AppendEvent(const std::string& campaign, std::string_view kind, int64_t ordinal,
+                                 const std::string& body) {
   ASSAY_TRY(const auto last, database_.Query("SELECT link FROM events ORDER BY sequence DESC LIMIT 1", {}));
   const std::string before = last.empty() ? "" : Text(last[0][0]);
   return database_.Run("INSERT INTO events (campaign, kind, ordinal, body, link) VALUES (?, ?, ?, ?, ?)",
@@ -101,13 +111,16 @@ Status SqliteLedger::Begin(const Campaign& campaign) {
 
 Result<int64_t> SqliteLedger::AppendRevision(const std::string& campaign, const Attempt& attempt) {
   ASSAY_TRY_STATUS(AppendEvent(campaign, "attempt", attempt.ordinal, AttemptJson(attempt)));
-  ASSAY_TRY(const auto count, database_.Query("SELECT count(*) FROM events WHERE campaign = ? AND kind = 'attempt' AND ordinal = ?",
-                                              {campaign, attempt.ordinal}));
+  ASSAY_TRY(const auto count,
+            database_.Query("SELECT count(*) FROM events WHERE campaign = ? AND kind = 'attempt' AND ordinal = ?",
+                            {campaign, attempt.ordinal}));
   const int64_t revision = Integer(count[0][0]);
-  const bool trusted = attempt.trust != Trust::kNone && attempt.outcome != OutcomeKind::kRejected && attempt.outcome != OutcomeKind::kFailed;
+  const bool trusted = attempt.trust != Trust::kNone && attempt.outcome != OutcomeKind::kRejected &&
+                       attempt.outcome != OutcomeKind::kFailed;
   if (trusted) {
-    ASSAY_TRY_STATUS(database_.Run("INSERT INTO trusts VALUES (?, ?, ?, ?, ?)",
-                                   {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)), std::string(Name(attempt.outcome))}));
+    ASSAY_TRY_STATUS(database_.Run(
+        "INSERT INTO trusts VALUES (?, ?, ?, ?, ?)",
+        {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)), std::string(Name(attempt.outcome))}));
   }
   return revision;
 }
@@ -124,7 +137,8 @@ Status SqliteLedger::Append(const std::string& campaign, const Attempt& attempt,
   // (4): for a rejected attempt the foreign key refuses, and with it the whole revision.
   if (object) {
     ASSAY_TRY_STATUS(database_.Run("INSERT INTO units VALUES (?, ?, ?, ?, ?, ?)",
-                                   {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)), static_cast<int64_t>(units.size()), *object}));
+                                   {campaign, attempt.ordinal, revision, std::string(Name(attempt.trust)),
+                                    static_cast<int64_t>(units.size()), *object}));
   }
   return transaction.Commit();
 }
@@ -135,7 +149,8 @@ Status SqliteLedger::AppendReference(const std::string& campaign, const Referenc
   return transaction.Commit();
 }
 
-Status SqliteLedger::AppendRanking(const std::string& campaign, int round, const Ranking& ranking, std::span<const Attempt* const> revised) {
+Status SqliteLedger::AppendRanking(const std::string& campaign, int round, const Ranking& ranking,
+                                   std::span<const Attempt* const> revised) {
   ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
   for (const Attempt* attempt : revised) {
     ASSAY_TRY(const int64_t revision, AppendRevision(campaign, *attempt));
@@ -168,15 +183,18 @@ Result<std::optional<Admission>> SqliteLedger::FindAdmission(const Digest& contr
 }
 
 Status SqliteLedger::AppendAdmission(const Digest& contract, const Admission& admission) {
-  return database_.Run("INSERT INTO admissions VALUES (?, ?, ?) ON CONFLICT DO NOTHING", {contract, admission.gate_version, AdmissionJson(admission)});
+  return database_.Run("INSERT INTO admissions VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                       {contract, admission.gate_version, AdmissionJson(admission)});
 }
 
 Result<Digest> SqliteLedger::StoreObject(std::string_view bytes) { return objects_.Put(bytes); }
 
 Result<std::vector<CampaignLine>> SqliteLedger::Campaigns() {
-  ASSAY_TRY(const auto rows, database_.Query(
-      "SELECT c.id, c.contract, c.started, (SELECT count(DISTINCT ordinal) FROM events e WHERE e.campaign = c.id AND kind = 'attempt'), "
-      "(SELECT body FROM events e WHERE e.campaign = c.id AND kind = 'end' ORDER BY sequence DESC LIMIT 1) FROM campaigns c ORDER BY c.rowid", {}));
+  ASSAY_TRY(const auto rows, database_.Query("SELECT c.id, c.contract, c.started, (SELECT count(DISTINCT ordinal) FROM "
+                                             "events e WHERE e.campaign = c.id AND kind = 'attempt'), "
+                                             "(SELECT body FROM events e WHERE e.campaign = c.id AND kind = 'end' "
+                                             "ORDER BY sequence DESC LIMIT 1) FROM campaigns c ORDER BY c.rowid",
+                                             {}));
   std::vector<CampaignLine> lines;
   for (const auto& row : rows) {
     CampaignLine line{Text(row[0]), Text(row[1]), Text(row[2]), static_cast<int>(Integer(row[3])), ""};
@@ -190,11 +208,16 @@ Result<std::vector<CampaignLine>> SqliteLedger::Campaigns() {
 }
 
 Result<Campaign> SqliteLedger::Load(const std::string& id) {
-  ASSAY_TRY(const auto heads, id.empty() ? database_.Query("SELECT head, id FROM campaigns ORDER BY rowid DESC LIMIT 1", {})
-                                         : database_.Query("SELECT head, id FROM campaigns WHERE id = ?", {id}));
-  if (heads.empty()) return Error{ErrorCode::kNotFound, id.empty() ? "no campaign in this workspace" : "no campaign " + id + " in this workspace; see `assay ledger`"};
+  ASSAY_TRY(const auto heads, id.empty()
+                                  ? database_.Query("SELECT head, id FROM campaigns ORDER BY rowid DESC LIMIT 1", {})
+                                  : database_.Query("SELECT head, id FROM campaigns WHERE id = ?", {id}));
+  if (heads.empty())
+    return Error{ErrorCode::kNotFound, id.empty() ? "no campaign in this workspace"
+                                                  : "no campaign " + id + " in this workspace; see `assay ledger`"};
   ASSAY_TRY(Campaign campaign, ParseCampaignHead(Text(heads[0][0])));
-  ASSAY_TRY(const auto events, database_.Query("SELECT kind, ordinal, body FROM events WHERE campaign = ? ORDER BY sequence", {campaign.id}));
+  ASSAY_TRY(
+      const auto events,
+      database_.Query("SELECT kind, ordinal, body FROM events WHERE campaign = ? ORDER BY sequence", {campaign.id}));
   std::map<int64_t, Attempt> attempts;
   for (const auto& row : events) {
     const std::string& kind = Text(row[0]);
@@ -223,7 +246,10 @@ Result<Campaign> SqliteLedger::Load(const std::string& id) {
 }
 
 Result<std::map<int, Ranking>> SqliteLedger::LoadRankings(const std::string& campaign) {
-  ASSAY_TRY(const auto rows, database_.Query("SELECT ordinal, body FROM events WHERE campaign = ? AND kind = 'ranking' ORDER BY sequence", {campaign}));
+  ASSAY_TRY(
+      const auto rows,
+      database_.Query("SELECT ordinal, body FROM events WHERE campaign = ? AND kind = 'ranking' ORDER BY sequence",
+                      {campaign}));
   std::map<int, Ranking> rankings;
   for (const auto& row : rows) {
     ASSAY_TRY(rankings[static_cast<int>(Integer(row[0]))], ParseRanking(Text(row[1])));
@@ -232,7 +258,9 @@ Result<std::map<int, Ranking>> SqliteLedger::LoadRankings(const std::string& cam
 }
 
 Result<std::map<int64_t, std::vector<Attempt>>> SqliteLedger::LoadRevisions(const std::string& campaign) {
-  ASSAY_TRY(const auto rows, database_.Query("SELECT body FROM events WHERE campaign = ? AND kind = 'attempt' ORDER BY sequence", {campaign}));
+  ASSAY_TRY(
+      const auto rows,
+      database_.Query("SELECT body FROM events WHERE campaign = ? AND kind = 'attempt' ORDER BY sequence", {campaign}));
   std::map<int64_t, std::vector<Attempt>> revisions;
   for (const auto& row : rows) {
     ASSAY_TRY(Attempt attempt, ParseAttempt(Text(row[0])));
@@ -242,8 +270,11 @@ Result<std::map<int64_t, std::vector<Attempt>>> SqliteLedger::LoadRevisions(cons
   return revisions;
 }
 
-Result<std::map<std::string, std::vector<RawUnit>>> SqliteLedger::LoadUnits(const std::string& campaign, int64_t attempt) {
-  ASSAY_TRY(const auto rows, database_.Query("SELECT level, object FROM units WHERE campaign = ? AND ordinal = ? ORDER BY rowid", {campaign, attempt}));
+Result<std::map<std::string, std::vector<RawUnit>>> SqliteLedger::LoadUnits(const std::string& campaign,
+                                                                            int64_t attempt) {
+  ASSAY_TRY(const auto rows,
+            database_.Query("SELECT level, object FROM units WHERE campaign = ? AND ordinal = ? ORDER BY rowid",
+                            {campaign, attempt}));
   std::map<std::string, std::vector<RawUnit>> units;
   for (const auto& row : rows) {
     ASSAY_TRY(const std::string bytes, objects_.Get(Text(row[1])));
@@ -255,12 +286,15 @@ Result<std::map<std::string, std::vector<RawUnit>>> SqliteLedger::LoadUnits(cons
 }
 
 Result<int64_t> SqliteLedger::CheckChain() {
-  ASSAY_TRY(const auto rows, database_.Query("SELECT sequence, campaign, kind, ordinal, body, link FROM events ORDER BY sequence", {}));
+  ASSAY_TRY(const auto rows,
+            database_.Query("SELECT sequence, campaign, kind, ordinal, body, link FROM events ORDER BY sequence", {}));
   std::string before;
   for (const auto& row : rows) {
     const Digest expected = Link(before, Text(row[1]), Text(row[2]), Integer(row[3]), Text(row[4]));
     if (expected != Text(row[5])) {
-      return Error{ErrorCode::kCorrupt, "the ledger's chain breaks at event " + std::to_string(Integer(row[0])) + " (" + Text(row[2]) + " of campaign " + Text(row[1]) + "): it was changed after it was written"};
+      return Error{ErrorCode::kCorrupt, "the ledger's chain breaks at event " + std::to_string(Integer(row[0])) + " (" +
+                                            Text(row[2]) + " of campaign " + Text(row[1]) +
+                                            "): it was changed after it was written"};
     }
     before = expected;
   }

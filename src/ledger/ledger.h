@@ -30,7 +30,8 @@ class SqliteLedger : public Ledger {
   Status Begin(const Campaign& campaign) override;
   Status Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) override;
   Status AppendReference(const std::string& campaign, const ReferenceRecord& reference) override;
-  Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking, std::span<const Attempt* const> revised) override;
+  Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking,
+                       std::span<const Attempt* const> revised) override;
   Status AppendDecision(const std::string& campaign, const Attempt& winner, const DecisionReport& report) override;
   Status End(const Campaign& campaign) override;
   Result<std::optional<Admission>> FindAdmission(const Digest& contract, std::string_view gate_version) override;

@@ -19,7 +19,8 @@ Attempt AttemptNumber(int64_t ordinal, OutcomeKind outcome, Trust trust) {
   attempt.outcome = outcome;
   attempt.trust = trust;
   attempt.checks = {{"smoke", 3, 0.01}};
-  if (outcome == OutcomeKind::kRejected) attempt.rejected = Rejected{Stage::kScreen, Reason::kWrongAnswer, "smoke", "element 3: got 1, expected 2", {}};
+  if (outcome == OutcomeKind::kRejected)
+    attempt.rejected = Rejected{Stage::kScreen, Reason::kWrongAnswer, "smoke", "element 3: got 1, expected 2", {}};
   return attempt;
 }
 
@@ -109,8 +110,9 @@ TEST_F(LedgerTest, ATimingNeedsTrust) {
 TEST_F(LedgerTest, RowsCanOnlyBeAdded) {
   ASSERT_TRUE(ledger_->Append("c1", AttemptNumber(1, OutcomeKind::kUndecided, Trust::kScreened), {&kUnit, 1}).ok());
   Database raw = Raw();
-  for (const char* sql : {"UPDATE events SET body = '{}'", "DELETE FROM events", "UPDATE trusts SET level = 'examined'", "DELETE FROM units",
-                          "UPDATE campaigns SET contract = 'x'", "UPDATE format SET version = 2"}) {
+  for (const char* sql :
+       {"UPDATE events SET body = '{}'", "DELETE FROM events", "UPDATE trusts SET level = 'examined'",
+        "DELETE FROM units", "UPDATE campaigns SET contract = 'x'", "UPDATE format SET version = 2"}) {
     SCOPED_TRACE(sql);
     const Status status = raw.Execute(sql);
     ASSERT_FALSE(status.ok());
@@ -119,10 +121,13 @@ TEST_F(LedgerTest, RowsCanOnlyBeAdded) {
 }
 
 TEST_F(LedgerTest, TheChainShowsWhatWasChangedBehindItsBack) {
-  for (int64_t i = 1; i <= 3; ++i) ASSERT_TRUE(ledger_->Append("c1", AttemptNumber(i, OutcomeKind::kRejected, Trust::kNone), {}).ok());
+  for (int64_t i = 1; i <= 3; ++i)
+    ASSERT_TRUE(ledger_->Append("c1", AttemptNumber(i, OutcomeKind::kRejected, Trust::kNone), {}).ok());
   EXPECT_EQ(ledger_->CheckChain().value(), 3);
   Database raw = Raw();
-  ASSERT_TRUE(raw.Execute("DROP TRIGGER no_UPDATE_events; UPDATE events SET body = replace(body, 'rejected', 'verified') WHERE sequence = 2").ok());
+  ASSERT_TRUE(raw.Execute("DROP TRIGGER no_UPDATE_events; UPDATE events SET body = replace(body, 'rejected', "
+                          "'verified') WHERE sequence = 2")
+                  .ok());
   const auto checked = ledger_->CheckChain();
   ASSERT_FALSE(checked.ok());
   EXPECT_NE(checked.error().message.find("event 2"), std::string::npos);

@@ -29,7 +29,9 @@ Result<std::string> Decompress(std::string_view bytes) {
   return out;
 }
 
-std::filesystem::path ObjectStore::PathOf(const Digest& name) const { return folder_ / name.substr(0, 2) / (name.substr(2) + ".zst"); }
+std::filesystem::path ObjectStore::PathOf(const Digest& name) const {
+  return folder_ / name.substr(0, 2) / (name.substr(2) + ".zst");
+}
 
 Result<Digest> ObjectStore::Put(std::string_view bytes) const {
   const Digest name = Sha256(bytes);
@@ -49,7 +51,8 @@ Result<std::string> ObjectStore::Get(const Digest& name) const {
   }
   ASSAY_TRY(const std::string packed, ReadFile(PathOf(name), kLargestObject));
   ASSAY_TRY(std::string bytes, Decompress(packed));
-  if (Sha256(bytes) != name) return Error{ErrorCode::kCorrupt, PathOf(name).string() + ": content does not match its name"};
+  if (Sha256(bytes) != name)
+    return Error{ErrorCode::kCorrupt, PathOf(name).string() + ": content does not match its name"};
   return bytes;
 }
 

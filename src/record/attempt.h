@@ -51,7 +51,7 @@ struct Attempt {
 // A baseline or peer after it went through the gate.
 struct ReferenceRecord {
   std::string name;
-  std::string kind;           // "baseline" or "peer"
+  std::string kind;  // "baseline" or "peer"
   std::vector<std::string> flags;
   std::string kernel_family;  // what the peer says of itself, e.g. an OpenBLAS core name
   std::optional<Rejected> rejected;
@@ -72,9 +72,9 @@ struct Machine {
 using Versions = std::map<std::string, std::string>;  // "assay", "g++", "clang++", "openblas", "gate", ...
 
 struct Budget {
-  int attempts = 0;      // proposals that may reach the builder
+  int attempts = 0;  // proposals that may reach the builder
   int spent = 0;
-  double seconds = 0;    // wall time limit, 0 = none
+  double seconds = 0;  // wall time limit, 0 = none
 };
 
 // The best candidate of a campaign, and how far it was proved.

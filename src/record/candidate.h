@@ -40,8 +40,8 @@ struct Template {
   std::string name;
   std::string language = "cpp";
   std::filesystem::path path;
-  std::string source;     // the file's bytes
-  Digest source_hash;     // SHA-256 of `source`
+  std::string source;  // the file's bytes
+  Digest source_hash;  // SHA-256 of `source`
   std::vector<Knob> knobs;
   std::vector<Expression> when;  // conditions over knobs; all must hold
   std::vector<FlagGroup> flags;
@@ -54,7 +54,7 @@ using KnobValues = std::map<std::string, std::string>;
 // hypothesis belong to the attempt, compiler and contract to the artifact.
 struct Candidate {
   std::string language = "cpp";
-  std::string template_name;       // for people; not part of the name
+  std::string template_name;  // for people; not part of the name
   std::string source;
   Digest source_hash;
   KnobValues knobs;                // active ones, complete; inactive ones are left out
@@ -68,18 +68,18 @@ Candidate NamedByContent(Candidate candidate);
 
 // A candidate that built, sealed on disk under its own hash.
 struct Artifact {
-  Digest id;         // of {candidate, contract header, compiler version, target}
+  Digest id;  // of {candidate, contract header, compiler version, target}
   Digest candidate;
   Digest file_hash;  // of the bytes that will be mapped
   Digest twin;       // of the code sections with addresses normalised: equal twins run the same code
   std::filesystem::path path;
-  std::string name;      // for people: "blocked MR=12 NV=2" or "baseline strict"
-  std::string compiler;  // "g++ 12.2.0"
-  std::vector<std::string> command;  // as run inside the build jail
+  std::string name;                              // for people: "blocked MR=12 NV=2" or "baseline strict"
+  std::string compiler;                          // "g++ 12.2.0"
+  std::vector<std::string> command;              // as run inside the build jail
   std::vector<std::filesystem::path> libraries;  // shared libraries it may load besides the C, C++ and OpenMP runtimes
   std::vector<std::string> unset;                // environment variables its process must not see
   std::string info_symbol;                       // `info` of a peer, or ""
-  bool trusted_code = false;                     // baselines, peers: own process, looser code policy, same answer checks
+  bool trusted_code = false;  // baselines, peers: own process, looser code policy, same answer checks
   double build_seconds = 0;
 };
 

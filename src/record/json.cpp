@@ -56,11 +56,16 @@ Rejected RejectedFrom(const Json& j) {
 }
 
 Ordered ToJson(const Estimate& e) {
-  return {{"workload", e.workload}, {"seconds", Number(e.seconds)}, {"ratio", Number(e.ratio)}, {"groups", e.groups},
-          {"floor_fraction", Number(e.floor_fraction)}, {"dropped", e.dropped}};
+  return {{"workload", e.workload},
+          {"seconds", Number(e.seconds)},
+          {"ratio", Number(e.ratio)},
+          {"groups", e.groups},
+          {"floor_fraction", Number(e.floor_fraction)},
+          {"dropped", e.dropped}};
 }
 Estimate EstimateFrom(const Json& j) {
-  return {j.at("workload"), Real(j.at("seconds")), Real(j.at("ratio")), j.at("groups"), Real(j.at("floor_fraction")), j.at("dropped")};
+  return {j.at("workload"), Real(j.at("seconds")),        Real(j.at("ratio")),
+          j.at("groups"),   Real(j.at("floor_fraction")), j.at("dropped")};
 }
 
 // The shape that `assay run --json` promises: {NAME: {seconds, estimate {value, groups}, floor_fraction}}.
@@ -75,30 +80,55 @@ Ordered WorkloadsJson(const std::vector<Estimate>& estimates) {
 }
 
 Ordered ToJson(const Floor& f) {
-  return {{"workload", f.workload}, {"bound_by", f.bound_by}, {"seconds", Number(f.seconds)}, {"peak_in_run", Number(f.peak_in_run)},
-          {"operations", Number(f.operations)}, {"bytes", Number(f.bytes)}};
+  return {{"workload", f.workload},
+          {"bound_by", f.bound_by},
+          {"seconds", Number(f.seconds)},
+          {"peak_in_run", Number(f.peak_in_run)},
+          {"operations", Number(f.operations)},
+          {"bytes", Number(f.bytes)}};
 }
 Floor FloorFrom(const Json& j) {
-  return {j.at("workload"), j.at("bound_by"), Real(j.at("seconds")), Real(j.at("peak_in_run")), Real(j.at("operations")), Real(j.at("bytes"))};
+  return {j.at("workload"),          j.at("bound_by"),         Real(j.at("seconds")),
+          Real(j.at("peak_in_run")), Real(j.at("operations")), Real(j.at("bytes"))};
 }
 
 Ordered ToJson(const MachineRates& r) {
-  return {{"f32_peak_1t", Number(r.f32_peak_1t)}, {"f32_peak", Number(r.f32_peak)}, {"copy_bytes", Number(r.copy_bytes)},
-          {"triad_bytes", Number(r.triad_bytes)}, {"clock_hz", Number(r.clock_hz)}, {"lanes", r.lanes}, {"pipes", r.pipes}, {"refused", r.refused}};
+  return {{"f32_peak_1t", Number(r.f32_peak_1t)},
+          {"f32_peak", Number(r.f32_peak)},
+          {"copy_bytes", Number(r.copy_bytes)},
+          {"triad_bytes", Number(r.triad_bytes)},
+          {"clock_hz", Number(r.clock_hz)},
+          {"lanes", r.lanes},
+          {"pipes", r.pipes},
+          {"refused", r.refused}};
 }
 MachineRates RatesFrom(const Json& j) {
-  return {Real(j.at("f32_peak_1t")), Real(j.at("f32_peak")), Real(j.at("copy_bytes")), Real(j.at("triad_bytes")),
-          Real(j.at("clock_hz")), j.at("lanes"), j.at("pipes"), j.at("refused")};
+  return {Real(j.at("f32_peak_1t")),
+          Real(j.at("f32_peak")),
+          Real(j.at("copy_bytes")),
+          Real(j.at("triad_bytes")),
+          Real(j.at("clock_hz")),
+          j.at("lanes"),
+          j.at("pipes"),
+          j.at("refused")};
 }
 
 Ordered ToJson(const Decision& d) {
   Ordered logs = Ordered::array();
   for (const double value : d.group_log_ratios) logs.emplace_back(Number(value));
-  return {{"against", d.against}, {"workload", d.workload}, {"decision", Name(d.kind)},
-          {"value", d.value ? Number(*d.value) : Json(nullptr)}, {"low", Number(d.low)}, {"high", Number(d.high)},
+  return {{"against", d.against},
+          {"workload", d.workload},
+          {"decision", Name(d.kind)},
+          {"value", d.value ? Number(*d.value) : Json(nullptr)},
+          {"low", Number(d.low)},
+          {"high", Number(d.high)},
           {"reproduction", {{"low", Number(d.reproduction_low)}, {"high", Number(d.reproduction_high)}}},
-          {"groups", d.groups}, {"redrawn", d.redrawn}, {"margin", Number(d.margin)}, {"alpha", Number(d.alpha)},
-          {"group_log_ratios", logs}, {"note", d.note}};
+          {"groups", d.groups},
+          {"redrawn", d.redrawn},
+          {"margin", Number(d.margin)},
+          {"alpha", Number(d.alpha)},
+          {"group_log_ratios", logs},
+          {"note", d.note}};
 }
 Decision DecisionFrom(const Json& j) {
   Decision d;
@@ -127,7 +157,10 @@ RawUnit UnitFrom(const Json& j) {
 }
 
 Ordered ToJson(const Ranked& r) {
-  return {{"artifact", r.artifact}, {"log_ratio", Number(r.log_ratio)}, {"groups", r.groups}, {"stopped_early", r.stopped_early}};
+  return {{"artifact", r.artifact},
+          {"log_ratio", Number(r.log_ratio)},
+          {"groups", r.groups},
+          {"stopped_early", r.stopped_early}};
 }
 
 Ordered ToJson(const DecisionReport& r) {
@@ -141,9 +174,13 @@ Ordered ToJson(const DecisionReport& r) {
   }
   return {{"decisions", List(r.decisions, [](const Decision& d) { return ToJson(d); })},
           {"floors", List(r.floors, [](const Floor& f) { return ToJson(f); })},
-          {"rates", ToJson(r.rates)}, {"seconds", seconds}, {"workload_seconds", by_workload},
-          {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}}, {"control_found", r.control_found},
-          {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })}, {"seconds_spent", Number(r.seconds_spent)}};
+          {"rates", ToJson(r.rates)},
+          {"seconds", seconds},
+          {"workload_seconds", by_workload},
+          {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
+          {"control_found", r.control_found},
+          {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })},
+          {"seconds_spent", Number(r.seconds_spent)}};
 }
 DecisionReport ReportFrom(const Json& j) {
   DecisionReport r;
@@ -163,20 +200,36 @@ DecisionReport ReportFrom(const Json& j) {
 }
 
 Ordered ToJson(const StageSeconds& s) {
-  return {{"build", Number(s.build)}, {"screen", Number(s.screen)}, {"verify", Number(s.verify)}, {"measure", Number(s.measure)}, {"exam", Number(s.exam)}};
+  return {{"build", Number(s.build)},
+          {"screen", Number(s.screen)},
+          {"verify", Number(s.verify)},
+          {"measure", Number(s.measure)},
+          {"exam", Number(s.exam)}};
 }
 
 Ordered ToJson(const Machine& m) {
-  return {{"id", m.id}, {"processor", m.processor}, {"kernel", m.kernel}, {"distribution", m.distribution}, {"cores", m.cores},
-          {"memory_gib", Number(m.memory_gib)}, {"features", m.features}, {"walls", m.walls}, {"gaps", m.gaps}};
+  return {{"id", m.id},
+          {"processor", m.processor},
+          {"kernel", m.kernel},
+          {"distribution", m.distribution},
+          {"cores", m.cores},
+          {"memory_gib", Number(m.memory_gib)},
+          {"features", m.features},
+          {"walls", m.walls},
+          {"gaps", m.gaps}};
 }
 Machine MachineFrom(const Json& j) {
-  return {j.at("id"), j.at("processor"), j.at("kernel"), j.at("distribution"), j.at("cores"), Real(j.at("memory_gib")),
-          j.at("features"), j.at("walls"), j.at("gaps")};
+  return {j.at("id"),           j.at("processor"), j.at("kernel"),
+          j.at("distribution"), j.at("cores"),     Real(j.at("memory_gib")),
+          j.at("features"),     j.at("walls"),     j.at("gaps")};
 }
 
 Ordered ToJson(const ReferenceRecord& r) {
-  Ordered out = {{"name", r.name}, {"kind", r.kind}, {"flags", r.flags}, {"kernel_family", r.kernel_family}, {"workloads", WorkloadsJson(r.workloads)}};
+  Ordered out = {{"name", r.name},
+                 {"kind", r.kind},
+                 {"flags", r.flags},
+                 {"kernel_family", r.kernel_family},
+                 {"workloads", WorkloadsJson(r.workloads)}};
   if (r.rejected) out["rejected"] = ToJson(*r.rejected);
   return out;
 }
@@ -189,19 +242,37 @@ Ordered NotesJson(const Attempt& a) {
 
 // What users see of an attempt.
 Ordered PublicAttempt(const Attempt& a) {
-  return {{"id", a.ordinal}, {"candidate", a.proposal.candidate.id}, {"template", a.proposal.candidate.template_name},
-          {"knobs", a.proposal.candidate.knobs}, {"flags", a.proposal.candidate.flags}, {"parents", a.proposal.parents},
-          {"proposer", a.proposal.proposer}, {"outcome", Name(a.outcome)}, {"stage", Name(a.stage)}, {"trust", Name(a.trust)},
-          {"reason", a.rejected ? Json(Name(a.rejected->reason)) : Json(nullptr)}, {"notes", NotesJson(a)},
-          {"checks", List(a.checks, [](const CheckRecord& c) { return ToJson(c); })}, {"seconds", ToJson(a.seconds)},
-          {"workloads", WorkloadsJson(a.estimates)}, {"evidence", a.rejected ? Json(a.rejected->evidence) : Json(nullptr)},
+  return {{"id", a.ordinal},
+          {"candidate", a.proposal.candidate.id},
+          {"template", a.proposal.candidate.template_name},
+          {"knobs", a.proposal.candidate.knobs},
+          {"flags", a.proposal.candidate.flags},
+          {"parents", a.proposal.parents},
+          {"proposer", a.proposal.proposer},
+          {"outcome", Name(a.outcome)},
+          {"stage", Name(a.stage)},
+          {"trust", Name(a.trust)},
+          {"reason", a.rejected ? Json(Name(a.rejected->reason)) : Json(nullptr)},
+          {"notes", NotesJson(a)},
+          {"checks", List(a.checks, [](const CheckRecord& c) { return ToJson(c); })},
+          {"seconds", ToJson(a.seconds)},
+          {"workloads", WorkloadsJson(a.estimates)},
+          {"evidence", a.rejected ? Json(a.rejected->evidence) : Json(nullptr)},
           {"check", a.rejected ? Json(a.rejected->check) : Json(nullptr)},
-          {"duplicate_of", a.duplicate_of ? Json(*a.duplicate_of) : Json(nullptr)}, {"failure", a.failure}};
+          {"duplicate_of", a.duplicate_of ? Json(*a.duplicate_of) : Json(nullptr)},
+          {"failure", a.failure}};
 }
 
 Ordered StoredArtifact(const Artifact& a) {
-  return {{"id", a.id}, {"candidate", a.candidate}, {"file_hash", a.file_hash}, {"twin", a.twin}, {"path", a.path.string()},
-          {"name", a.name}, {"compiler", a.compiler}, {"command", a.command}, {"build_seconds", Number(a.build_seconds)}};
+  return {{"id", a.id},
+          {"candidate", a.candidate},
+          {"file_hash", a.file_hash},
+          {"twin", a.twin},
+          {"path", a.path.string()},
+          {"name", a.name},
+          {"compiler", a.compiler},
+          {"command", a.command},
+          {"build_seconds", Number(a.build_seconds)}};
 }
 Artifact ArtifactFrom(const Json& j) {
   Artifact a;
@@ -219,13 +290,26 @@ Artifact ArtifactFrom(const Json& j) {
 
 Ordered StoredAttempt(const Attempt& a) {
   const Candidate& c = a.proposal.candidate;
-  Ordered out = {{"ordinal", a.ordinal}, {"language", c.language}, {"template", c.template_name}, {"source", c.source_hash},
-                 {"knobs", c.knobs}, {"defaults", c.defaults}, {"flags", c.flags}, {"candidate", c.id}, {"parents", a.proposal.parents},
-                 {"proposer", a.proposal.proposer}, {"hypothesis", a.proposal.hypothesis}, {"outcome", Name(a.outcome)},
-                 {"stage", Name(a.stage)}, {"trust", Name(a.trust)}, {"notes", NotesJson(a)}, {"failure", a.failure},
+  Ordered out = {{"ordinal", a.ordinal},
+                 {"language", c.language},
+                 {"template", c.template_name},
+                 {"source", c.source_hash},
+                 {"knobs", c.knobs},
+                 {"defaults", c.defaults},
+                 {"flags", c.flags},
+                 {"candidate", c.id},
+                 {"parents", a.proposal.parents},
+                 {"proposer", a.proposal.proposer},
+                 {"hypothesis", a.proposal.hypothesis},
+                 {"outcome", Name(a.outcome)},
+                 {"stage", Name(a.stage)},
+                 {"trust", Name(a.trust)},
+                 {"notes", NotesJson(a)},
+                 {"failure", a.failure},
                  {"checks", List(a.checks, [](const CheckRecord& x) { return ToJson(x); })},
                  {"estimates", List(a.estimates, [](const Estimate& x) { return ToJson(x); })},
-                 {"inspection", a.inspection}, {"seconds", ToJson(a.seconds)}};
+                 {"inspection", a.inspection},
+                 {"seconds", ToJson(a.seconds)}};
   if (a.rejected) out["rejected"] = ToJson(*a.rejected);
   if (a.artifact) out["artifact"] = StoredArtifact(*a.artifact);
   if (a.duplicate_of) out["duplicate_of"] = *a.duplicate_of;
@@ -255,7 +339,8 @@ Attempt AttemptFrom(const Json& j) {
   a.estimates = FromList<Estimate>(j.at("estimates"), EstimateFrom);
   a.inspection = j.at("inspection").get<std::map<std::string, std::string>>();
   const Json& s = j.at("seconds");
-  a.seconds = {Real(s.at("build")), Real(s.at("screen")), Real(s.at("verify")), Real(s.at("measure")), Real(s.at("exam"))};
+  a.seconds = {Real(s.at("build")), Real(s.at("screen")), Real(s.at("verify")), Real(s.at("measure")),
+               Real(s.at("exam"))};
   if (j.contains("rejected")) a.rejected = RejectedFrom(j.at("rejected"));
   if (j.contains("artifact")) a.artifact = ArtifactFrom(j.at("artifact"));
   if (j.contains("duplicate_of")) a.duplicate_of = j.at("duplicate_of").get<int64_t>();
@@ -287,7 +372,8 @@ Admission AdmissionFrom(const Json& j) {
   Admission a;
   a.admitted = j.at("admitted");
   a.cases = FromList<AdmissionCase>(j.at("cases"), [](const Json& x) {
-    return AdmissionCase{x.at("name"), x.at("must_pass"), Real(x.at("worst_over_limit")), x.at("worst_regime"), x.at("as_expected")};
+    return AdmissionCase{x.at("name"), x.at("must_pass"), Real(x.at("worst_over_limit")), x.at("worst_regime"),
+                         x.at("as_expected")};
   });
   a.complaints = j.at("complaints").get<std::vector<std::string>>();
   a.smallest_mutant = Real(j.at("smallest_mutant"));
@@ -334,19 +420,34 @@ Ordered IncumbentJson(const Incumbent& i) {
   for (const Decision& d : i.decisions) {
     if (!speedup.contains(d.against)) speedup[d.against] = ToJson(d);
   }
-  return {{"attempt", i.attempt}, {"examined", i.examined}, {"floor_fraction", Number(i.floor_fraction)}, {"floor", ToJson(i.floor)},
-          {"speedup", speedup}, {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};
+  return {{"attempt", i.attempt},
+          {"examined", i.examined},
+          {"floor_fraction", Number(i.floor_fraction)},
+          {"floor", ToJson(i.floor)},
+          {"speedup", speedup},
+          {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};
 }
 
 Ordered HeadJson(const Campaign& c) {
   Ordered by_stage = Ordered::object();
   for (const auto& [stage, seconds] : c.seconds_by_stage) by_stage[stage] = Number(seconds);
-  Ordered out = {{"format", "assay.run.1"}, {"id", c.id}, {"contract", c.contract}, {"contract_hash", c.contract_hash},
-                 {"machine", ToJson(c.machine)}, {"versions", c.versions}, {"strategy", c.strategy}, {"seed", c.seed},
-                 {"seed_hash", c.seed_hash}, {"threads", c.threads},
-                 {"budget", {{"attempts", c.budget.attempts}, {"spent", c.budget.spent}, {"seconds", Number(c.budget.seconds)}}},
-                 {"rates", ToJson(c.rates)}, {"stopped", {{"why", c.stopped.why}, {"untried", c.stopped.untried}}},
-                 {"wall_seconds", Number(c.wall_seconds)}, {"seconds_by_stage", by_stage}, {"command", c.command}};
+  Ordered out = {
+      {"format", "assay.run.1"},
+      {"id", c.id},
+      {"contract", c.contract},
+      {"contract_hash", c.contract_hash},
+      {"machine", ToJson(c.machine)},
+      {"versions", c.versions},
+      {"strategy", c.strategy},
+      {"seed", c.seed},
+      {"seed_hash", c.seed_hash},
+      {"threads", c.threads},
+      {"budget", {{"attempts", c.budget.attempts}, {"spent", c.budget.spent}, {"seconds", Number(c.budget.seconds)}}},
+      {"rates", ToJson(c.rates)},
+      {"stopped", {{"why", c.stopped.why}, {"untried", c.stopped.untried}}},
+      {"wall_seconds", Number(c.wall_seconds)},
+      {"seconds_by_stage", by_stage},
+      {"command", c.command}};
   if (c.incumbent) out["incumbent"] = IncumbentJson(*c.incumbent);
   return out;
 }
@@ -370,7 +471,10 @@ std::string Dump(const Ordered& json, int indent = -1) {
 
 namespace json_value {
 std::string CandidateCore(const Candidate& candidate) {
-  const Json core = {{"language", candidate.language}, {"source", candidate.source_hash}, {"knobs", candidate.knobs}, {"flags", candidate.flags}};
+  const Json core = {{"language", candidate.language},
+                     {"source", candidate.source_hash},
+                     {"knobs", candidate.knobs},
+                     {"flags", candidate.flags}};
   return core.dump();
 }
 }  // namespace json_value
@@ -391,24 +495,40 @@ std::string ReferenceJson(const ReferenceRecord& reference) {
   out["estimates"] = List(reference.workloads, [](const Estimate& e) { return ToJson(e); });
   return Dump(out);
 }
-Result<ReferenceRecord> ParseReference(std::string_view json) { return Parsed<ReferenceRecord>(json, "reference", ReferenceFrom); }
+Result<ReferenceRecord> ParseReference(std::string_view json) {
+  return Parsed<ReferenceRecord>(json, "reference", ReferenceFrom);
+}
 
 std::string RankingJson(const Ranking& ranking) {
   Ordered rejected = Ordered::array();
-  for (const auto& [artifact, why] : ranking.rejected) rejected.push_back({{"artifact", artifact}, {"rejected", ToJson(why)}});
-  return Dump({{"order", List(ranking.order, [](const Ranked& r) { return ToJson(r); })}, {"rejected", rejected}, {"seconds_spent", Number(ranking.seconds_spent)}});
+  for (const auto& [artifact, why] : ranking.rejected)
+    rejected.push_back({{"artifact", artifact}, {"rejected", ToJson(why)}});
+  return Dump({{"order", List(ranking.order, [](const Ranked& r) { return ToJson(r); })},
+               {"rejected", rejected},
+               {"seconds_spent", Number(ranking.seconds_spent)}});
 }
 Result<Ranking> ParseRanking(std::string_view json) { return Parsed<Ranking>(json, "ranking", RankingFrom); }
 
 std::string DecisionReportJson(const DecisionReport& report) { return Dump(ToJson(report)); }
-Result<DecisionReport> ParseDecisionReport(std::string_view json) { return Parsed<DecisionReport>(json, "decision", ReportFrom); }
+Result<DecisionReport> ParseDecisionReport(std::string_view json) {
+  return Parsed<DecisionReport>(json, "decision", ReportFrom);
+}
 
 std::string AdmissionJson(const Admission& a) {
   const auto cases = List(a.cases, [](const AdmissionCase& c) {
-    return Ordered{{"name", c.name}, {"must_pass", c.must_pass}, {"worst_over_limit", Number(c.worst_over_limit)}, {"worst_regime", c.worst_regime}, {"as_expected", c.as_expected}};
+    return Ordered{{"name", c.name},
+                   {"must_pass", c.must_pass},
+                   {"worst_over_limit", Number(c.worst_over_limit)},
+                   {"worst_regime", c.worst_regime},
+                   {"as_expected", c.as_expected}};
   });
-  return Dump({{"admitted", a.admitted}, {"cases", cases}, {"complaints", a.complaints}, {"smallest_mutant", Number(a.smallest_mutant)},
-               {"largest_honest", Number(a.largest_honest)}, {"seconds", Number(a.seconds)}, {"gate_version", a.gate_version}});
+  return Dump({{"admitted", a.admitted},
+               {"cases", cases},
+               {"complaints", a.complaints},
+               {"smallest_mutant", Number(a.smallest_mutant)},
+               {"largest_honest", Number(a.largest_honest)},
+               {"seconds", Number(a.seconds)},
+               {"gate_version", a.gate_version}});
 }
 Result<Admission> ParseAdmission(std::string_view json) { return Parsed<Admission>(json, "admission", AdmissionFrom); }
 
@@ -424,14 +544,18 @@ Result<std::vector<RawUnit>> ParseUnits(std::string_view json) {
 std::string CampaignHeadJson(const Campaign& campaign) { return Dump(HeadJson(campaign)); }
 Result<Campaign> ParseCampaignHead(std::string_view json) { return Parsed<Campaign>(json, "campaign", HeadFrom); }
 
-std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine, const Versions& versions) {
-  Ordered out = {{"format", "assay.verdict.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
+std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine,
+                        const Versions& versions) {
+  Ordered out = {
+      {"format", "assay.verdict.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
   out.update(PublicAttempt(attempt));
   return Dump(out, 2) + "\n";
 }
 
-std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine, const Versions& versions) {
-  Ordered out = {{"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
+std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine,
+                      const Versions& versions) {
+  Ordered out = {
+      {"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
   out.update(ToJson(report));
   return Dump(out, 2) + "\n";
 }

@@ -32,7 +32,9 @@ std::string CampaignHeadJson(const Campaign& campaign);
 Result<Campaign> ParseCampaignHead(std::string_view json);
 
 // One verdict or one bench for --json.
-std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine, const Versions& versions);
-std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine, const Versions& versions);
+std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine,
+                        const Versions& versions);
+std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine,
+                      const Versions& versions);
 
 }  // namespace assay

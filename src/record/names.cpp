@@ -9,11 +9,16 @@ namespace assay {
 
 std::string_view Name(DecisionKind decision) {
   switch (decision) {
-    case DecisionKind::kFaster: return "FASTER";
-    case DecisionKind::kSlower: return "SLOWER";
-    case DecisionKind::kSame: return "SAME";
-    case DecisionKind::kUndecided: return "UNDECIDED";
-    case DecisionKind::kUnstable: return "UNSTABLE";
+    case DecisionKind::kFaster:
+      return "FASTER";
+    case DecisionKind::kSlower:
+      return "SLOWER";
+    case DecisionKind::kSame:
+      return "SAME";
+    case DecisionKind::kUndecided:
+      return "UNDECIDED";
+    case DecisionKind::kUnstable:
+      return "UNSTABLE";
   }
   ASSAY_CHECK(false);
 }
@@ -28,9 +33,12 @@ std::optional<DecisionKind> ParseDecision(std::string_view name) {
 
 std::string_view Name(Note note) {
   switch (note) {
-    case Note::kDropped: return "dropped";
-    case Note::kDuplicate: return "duplicate";
-    case Note::kBudget: return "budget";
+    case Note::kDropped:
+      return "dropped";
+    case Note::kDuplicate:
+      return "duplicate";
+    case Note::kBudget:
+      return "budget";
   }
   ASSAY_CHECK(false);
 }

@@ -14,10 +14,28 @@ std::optional<Stage> ParseStage(std::string_view name);
 
 // Why a candidate was refused: one code each, TEXT in the ledger, explained in docs/reasons.md.
 enum class Reason {
-  kBuildFailed, kBuildTimeout, kBuildUnstable, kPolicy, kLoadFailed, kCrash, kHang, kExited,
-  kForbiddenCall, kOutOfMemory, kWrongAnswer, kNondeterministic, kWroteOutside, kReadOutside,
-  kWroteInput, kMachineState, kDependsOnHistory, kLateWork, kImplausiblyFast, kGatedSlower,
-  kAuditMismatch, kUnstable,
+  kBuildFailed,
+  kBuildTimeout,
+  kBuildUnstable,
+  kPolicy,
+  kLoadFailed,
+  kCrash,
+  kHang,
+  kExited,
+  kForbiddenCall,
+  kOutOfMemory,
+  kWrongAnswer,
+  kNondeterministic,
+  kWroteOutside,
+  kReadOutside,
+  kWroteInput,
+  kMachineState,
+  kDependsOnHistory,
+  kLateWork,
+  kImplausiblyFast,
+  kGatedSlower,
+  kAuditMismatch,
+  kUnstable,
 };
 inline constexpr size_t kReasonCount = static_cast<size_t>(Reason::kUnstable) + 1;
 std::string_view Name(Reason reason);

@@ -46,7 +46,8 @@ class Gate {
   virtual ~Gate() = default;
   virtual Result<ScreenOutcome> Screen(const Contract& contract, const Artifact& artifact) = 0;
   virtual Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) = 0;
-  virtual Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) = 0;
+  virtual Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate,
+                                      const Verified& verified) = 0;
   virtual Result<Admission> Admit(const Contract& contract) = 0;
 };
 
@@ -54,9 +55,10 @@ class Gate {
 struct TimedCall {
   const Contract* contract = nullptr;
   const Shape* shape = nullptr;
-  std::vector<double> scalars;                         // in the order of contract.scalars
-  std::vector<std::span<const std::byte>> tensors;     // in the order of contract.tensors; outputs as the candidate left them; empty = absent
-  bool structured = false;                             // some regime of the inputs has no random mantissas
+  std::vector<double> scalars;  // in the order of contract.scalars
+  std::vector<std::span<const std::byte>>
+      tensors;              // in the order of contract.tensors; outputs as the candidate left them; empty = absent
+  bool structured = false;  // some regime of the inputs has no random mantissas
 };
 
 // Called after the end stamp: which calls, slices and elements are compared is drawn then.
@@ -72,9 +74,11 @@ class Timer {
   // The trusted arm of every estimate, and the source of the margin: a reference that the gate has passed.
   virtual void SetWitness(Verified witness) = 0;
   // `against`: the incumbent if there is one; the trusted witness is always there too.
-  virtual Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened, const Verified* against) = 0;
+  virtual Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened,
+                                           const Verified* against) = 0;
   virtual Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) = 0;
-  virtual Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references) = 0;
+  virtual Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner,
+                                       std::span<const Verified> references) = 0;
 };
 
 class History {
@@ -96,7 +100,8 @@ class Ledger {
   virtual Status Append(const std::string& campaign, const Attempt& attempt, std::span<const RawUnit> units) = 0;
   virtual Status AppendReference(const std::string& campaign, const ReferenceRecord& reference) = 0;
   // The end of a round: the ranking together with the new revisions of the attempts it judged.
-  virtual Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking, std::span<const Attempt* const> revised) = 0;
+  virtual Status AppendRanking(const std::string& campaign, int round, const Ranking& ranking,
+                               std::span<const Attempt* const> revised) = 0;
   // The end of a campaign: the decision together with the winner's last revision.
   virtual Status AppendDecision(const std::string& campaign, const Attempt& winner, const DecisionReport& report) = 0;
   // Closes it: incumbent, why it stopped, the revealed seed.

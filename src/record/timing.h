@@ -19,8 +19,8 @@ struct RawUnit {
   std::string arm;
   std::string workload;
   int calls = 1;
-  int64_t wall_ns = 0;   // stop-caused end minus start, null unit not yet subtracted
-  int64_t null_ns = 0;   // this arm's null unit
+  int64_t wall_ns = 0;  // stop-caused end minus start, null unit not yet subtracted
+  int64_t null_ns = 0;  // this arm's null unit
   int64_t cpu_ns = 0;
   bool gated = false;    // single gated call
   bool redrawn = false;  // the group was redrawn on independent evidence
@@ -29,11 +29,11 @@ struct RawUnit {
 // The weakest evidence: one group against the incumbent; it may only drop.
 struct Estimate {
   std::string workload;
-  double seconds = 0;          // per call, median over units
-  double ratio = 0;            // incumbent's (else witness's) time over this one's, same group
+  double seconds = 0;  // per call, median over units
+  double ratio = 0;    // incumbent's (else witness's) time over this one's, same group
   int groups = 0;
-  double floor_fraction = 0;   // reference floor / seconds
-  bool dropped = false;        // below 0.7 of the incumbent
+  double floor_fraction = 0;  // reference floor / seconds
+  bool dropped = false;       // below 0.7 of the incumbent
 };
 // One estimate a workload; the headline workload first.
 struct Estimates {
@@ -66,42 +66,42 @@ struct Decision {
   std::string against;
   std::string workload;
   DecisionKind kind = DecisionKind::kUndecided;
-  std::optional<double> value;  // none without a decision
-  double low = 0, high = 0;     // order statistics of the groups' medians at 1 - 0.01/m
+  std::optional<double> value;                         // none without a decision
+  double low = 0, high = 0;                            // order statistics of the groups' medians at 1 - 0.01/m
   double reproduction_low = 0, reproduction_high = 0;  // with the spread between runs
   int groups = 0;
   int redrawn = 0;
-  double margin = 0;            // ln; a claim lies beyond it
-  double alpha = 0.01;          // per side, of this comparison
+  double margin = 0;    // ln; a claim lies beyond it
+  double alpha = 0.01;  // per side, of this comparison
   std::vector<double> group_log_ratios;
-  std::string note;             // why UNDECIDED or UNSTABLE
+  std::string note;  // why UNDECIDED or UNSTABLE
 };
 
 // The least time that physics allows, from rates measured in the same run.
 struct Floor {
   std::string workload;
-  std::string bound_by;      // "f32 peak", "bandwidth"
+  std::string bound_by;  // "f32 peak", "bandwidth"
   double seconds = 0;
-  double peak_in_run = 0;    // operations a second or bytes a second, whichever binds
+  double peak_in_run = 0;  // operations a second or bytes a second, whichever binds
   double operations = 0, bytes = 0;
 };
 
 struct MachineRates {
-  double f32_peak_1t = 0, f32_peak = 0;      // operations a second, one thread and all threads of the policy
-  double copy_bytes = 0, triad_bytes = 0;    // bytes a second with the policy's threads, non-temporal stores
-  double clock_hz = 0;                       // from a dependent multiply chain
+  double f32_peak_1t = 0, f32_peak = 0;    // operations a second, one thread and all threads of the policy
+  double copy_bytes = 0, triad_bytes = 0;  // bytes a second with the policy's threads, non-temporal stores
+  double clock_hz = 0;                     // from a dependent multiply chain
   int lanes = 0, pipes = 0;
-  std::string refused;                       // why the figures are not to be believed, or ""
+  std::string refused;  // why the figures are not to be believed, or ""
 };
 
 struct DecisionReport {
   std::vector<Decision> decisions;
   std::vector<Floor> floors;
   MachineRates rates;
-  std::map<std::string, double> seconds;         // arm -> median seconds a call on the headline workload
+  std::map<std::string, double> seconds;  // arm -> median seconds a call on the headline workload
   std::map<std::string, std::map<std::string, double>> workload_seconds;  // workload -> arm -> seconds
-  double aa_low = 0, aa_high = 0;                // the witness against itself, ln
-  bool control_found = false;                    // the planted 3 % was found
+  double aa_low = 0, aa_high = 0;                                         // the witness against itself, ln
+  bool control_found = false;                                             // the planted 3 % was found
   std::vector<RawUnit> units;
   double seconds_spent = 0;
 };

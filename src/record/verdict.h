@@ -23,8 +23,8 @@ struct CheckRecord {
 struct Rejected {
   Stage stage = Stage::kBuild;
   Reason reason = Reason::kBuildFailed;
-  std::string check;     // which check caught it
-  std::string evidence;  // the smallest failing input, element, bound and error; a system call; a signal
+  std::string check;                // which check caught it
+  std::string evidence;             // the smallest failing input, element, bound and error; a system call; a signal
   std::vector<CheckRecord> checks;  // those that had run, the failing one last
 };
 
@@ -40,7 +40,8 @@ class Screened {
  private:
   friend struct TrustFromGate;
   friend struct TrustForTest;
-  Screened(Artifact artifact, std::vector<CheckRecord> checks) : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
+  Screened(Artifact artifact, std::vector<CheckRecord> checks)
+      : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
   Artifact artifact_;
   std::vector<CheckRecord> checks_;
 };
@@ -53,7 +54,8 @@ class Verified {
  private:
   friend struct TrustFromGate;
   friend struct TrustForTest;
-  Verified(Artifact artifact, std::vector<CheckRecord> checks) : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
+  Verified(Artifact artifact, std::vector<CheckRecord> checks)
+      : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
   Artifact artifact_;
   std::vector<CheckRecord> checks_;
 };
@@ -66,7 +68,8 @@ class Examined {
  private:
   friend struct TrustFromGate;
   friend struct TrustForTest;
-  Examined(Artifact artifact, std::vector<CheckRecord> checks) : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
+  Examined(Artifact artifact, std::vector<CheckRecord> checks)
+      : artifact_(std::move(artifact)), checks_(std::move(checks)) {}
   Artifact artifact_;
   std::vector<CheckRecord> checks_;
 };
@@ -83,18 +86,18 @@ struct Inspection {
 // Whether a contract can be trusted to tell right from wrong: the separation between what must
 // be refused and what must pass, in units of the limit.
 struct AdmissionCase {
-  std::string name;           // "null zeros", "narrow bf16 q", "mutant skip_tail", "honest pairwise fma"
-  bool must_pass = false;     // honest kernels
+  std::string name;             // "null zeros", "narrow bf16 q", "mutant skip_tail", "honest pairwise fma"
+  bool must_pass = false;       // honest kernels
   double worst_over_limit = 0;  // largest error / limit over the regimes (infinity for NaN)
   std::string worst_regime;
-  bool as_expected = false;   // honest: below 1/2; null or mutant: at least 2
+  bool as_expected = false;  // honest: below 1/2; null or mutant: at least 2
 };
 
 struct Admission {
   bool admitted = false;
   std::vector<AdmissionCase> cases;
   std::vector<std::string> complaints;  // why not, each with a remedy
-  double smallest_mutant = 0;   // of worst_over_limit among what must be refused
+  double smallest_mutant = 0;           // of worst_over_limit among what must be refused
   double largest_honest = 0;
   double seconds = 0;
   std::string gate_version;

@@ -35,34 +35,45 @@ const char* Colour(OutcomeKind kind) {
   return kind == OutcomeKind::kVerified ? "good" : kind == OutcomeKind::kUndecided ? "soft" : "bad";
 }
 
-std::string Fact(const std::string& name, const std::string& value) { return "<dt>" + EscapeHtml(name) + "</dt><dd>" + EscapeHtml(value) + "</dd>"; }
+std::string Fact(const std::string& name, const std::string& value) {
+  return "<dt>" + EscapeHtml(name) + "</dt><dd>" + EscapeHtml(value) + "</dd>";
+}
 
 std::string Top(const Campaign& c) {
   std::string out = "<h1>" + EscapeHtml(Headline(c)) + "</h1><dl class=facts>";
   if (c.incumbent && !c.incumbent->decisions.empty()) {
     const Decision& d = c.incumbent->decisions[0];
-    out += Fact("Claim", fmt::format("{} against {} on workload {}, {} threads", Name(d.kind), d.against, d.workload, c.threads));
-    out += Fact("Interval", fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}", Times(d.low),
-                                        Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
+    out += Fact("Claim", fmt::format("{} against {} on workload {}, {} threads", Name(d.kind), d.against, d.workload,
+                                     c.threads));
+    out += Fact(
+        "Interval",
+        fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}",
+                    Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
-    out += Fact("Floor", fmt::format("{:.3f} of the {} measured in this run", c.incumbent->floor_fraction, c.incumbent->floor.bound_by));
+    out += Fact("Floor", fmt::format("{:.3f} of the {} measured in this run", c.incumbent->floor_fraction,
+                                     c.incumbent->floor.bound_by));
   }
-  out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores, c.machine.memory_gib, c.machine.kernel));
+  out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
+                                     c.machine.memory_gib, c.machine.kernel));
   out += Fact("Contract", c.contract + ", " + c.contract_hash.substr(0, 16));
   out += Fact("Time", Seconds(c.wall_seconds) + ", stopped: " + c.stopped.why);
   return out + "</dl><p class=soft>Replay:</p><pre>" + EscapeHtml(c.command) + "</pre>";
 }
 
-std::string Range(const Decision& d, double low, double high) { return d.groups == 0 ? "-" : Times(low) + " .. " + Times(high); }
+std::string Range(const Decision& d, double low, double high) {
+  return d.groups == 0 ? "-" : Times(low) + " .. " + Times(high);
+}
 
 std::string Decisions(const Campaign& c) {
   if (!c.incumbent) return "";
-  std::string out = "<h2>Decisions</h2><div class=scroll><table><tr><th>against<th>workload<th>decision<th class=n>times<th class=n>interval<th class=n>reproduction<th class=n>groups<th class=n>redrawn</tr>";
+  std::string out =
+      "<h2>Decisions</h2><div class=scroll><table><tr><th>against<th>workload<th>decision<th class=n>times<th "
+      "class=n>interval<th class=n>reproduction<th class=n>groups<th class=n>redrawn</tr>";
   for (const Decision& d : c.incumbent->decisions) {
-    out += "<tr>" + Cell(d.against) + Cell(d.workload) + "<td class=" + Colour(d.kind) + ">" + std::string(Name(d.kind)) + "</td>" +
-           Cell(d.value ? Times(*d.value) : "-", true) + Cell(Range(d, d.low, d.high), true) +
-           Cell(Range(d, d.reproduction_low, d.reproduction_high), true) + Cell(std::to_string(d.groups), true) +
-           Cell(std::to_string(d.redrawn), true) + "</tr>";
+    out += "<tr>" + Cell(d.against) + Cell(d.workload) + "<td class=" + Colour(d.kind) + ">" +
+           std::string(Name(d.kind)) + "</td>" + Cell(d.value ? Times(*d.value) : "-", true) +
+           Cell(Range(d, d.low, d.high), true) + Cell(Range(d, d.reproduction_low, d.reproduction_high), true) +
+           Cell(std::to_string(d.groups), true) + Cell(std::to_string(d.redrawn), true) + "</tr>";
     if (!d.note.empty()) out += "<tr><td colspan=8 class=soft>" + EscapeHtml(d.note) + "</td></tr>";
   }
   out += "</table></div>";
@@ -70,21 +81,28 @@ std::string Decisions(const Campaign& c) {
     if (d.workload == c.incumbent->decisions[0].workload) out += DecisionSvg(d);
   }
   if (c.decision) {
-    out += fmt::format("<p class=soft>The trusted arm against its own copy: {} .. {}; the planted 3 % was {}.</p>", Times(std::exp(c.decision->aa_low)),
-                       Times(std::exp(c.decision->aa_high)), c.decision->control_found ? "found" : "not found, so nothing is claimed");
+    out += fmt::format("<p class=soft>The trusted arm against its own copy: {} .. {}; the planted 3 % was {}.</p>",
+                       Times(std::exp(c.decision->aa_low)), Times(std::exp(c.decision->aa_high)),
+                       c.decision->control_found ? "found" : "not found, so nothing is claimed");
   }
   return out;
 }
 
 std::string References(const Campaign& c) {
-  std::string out = "<h2>References</h2><div class=scroll><table><tr><th>name<th>kind<th>flags<th>kernel family<th>workload<th class=n>a call<th class=n>of the floor</tr>";
+  std::string out =
+      "<h2>References</h2><div class=scroll><table><tr><th>name<th>kind<th>flags<th>kernel family<th>workload<th "
+      "class=n>a call<th class=n>of the floor</tr>";
   for (const ReferenceRecord& r : c.references) {
     const std::string head = Cell(r.name) + Cell(r.kind) + Cell(Join(r.flags, " ")) + Cell(r.kernel_family);
-    if (r.rejected) out += "<tr>" + head + "<td colspan=3 class=bad>rejected: " + EscapeHtml(std::string(Name(r.rejected->reason)) + ", " + Cut(r.rejected->evidence, 300)) + "</td></tr>";
+    if (r.rejected)
+      out += "<tr>" + head + "<td colspan=3 class=bad>rejected: " +
+             EscapeHtml(std::string(Name(r.rejected->reason)) + ", " + Cut(r.rejected->evidence, 300)) + "</td></tr>";
     for (const Estimate& e : r.workloads) {
-      out += "<tr>" + head + Cell(e.workload) + Cell(Seconds(e.seconds), true) + Cell(e.floor_fraction > 0 ? fmt::format("{:.3f}", e.floor_fraction) : "-", true) + "</tr>";
+      out += "<tr>" + head + Cell(e.workload) + Cell(Seconds(e.seconds), true) +
+             Cell(e.floor_fraction > 0 ? fmt::format("{:.3f}", e.floor_fraction) : "-", true) + "</tr>";
     }
-    if (!r.rejected && r.workloads.empty()) out += "<tr>" + head + "<td colspan=3 class=soft>verified, not timed</td></tr>";
+    if (!r.rejected && r.workloads.empty())
+      out += "<tr>" + head + "<td colspan=3 class=soft>verified, not timed</td></tr>";
   }
   return out + "</table></div>";
 }
@@ -95,25 +113,35 @@ std::string AttemptRow(const Attempt& a) {
     for (const int64_t parent : a.proposal.parents) text += (text.empty() ? "" : " ") + std::to_string(parent);
     return text;
   }();
-  std::string fate = a.rejected ? std::string(Name(a.rejected->reason)) : a.duplicate_of ? "same code as " + std::to_string(*a.duplicate_of) : std::string(Name(a.trust));
+  std::string fate = a.rejected       ? std::string(Name(a.rejected->reason))
+                     : a.duplicate_of ? "same code as " + std::to_string(*a.duplicate_of)
+                                      : std::string(Name(a.trust));
   for (const Note note : a.notes) {
     if (note == Note::kDropped) fate += ", dropped";
   }
   const Estimate* e = a.estimates.empty() ? nullptr : &a.estimates[0];
-  std::string out = "<tr>" + Cell(std::to_string(a.ordinal), true) + Cell(CandidateLabel(a.proposal.candidate)) + Cell(a.proposal.proposer + (parents.empty() ? "" : " of " + parents)) +
-                    "<td class=" + Colour(a.outcome) + ">" + std::string(Name(a.outcome)) + "</td>" + Cell(fate) + Cell(e != nullptr ? Seconds(e->seconds) : "", true) +
-                    Cell(e != nullptr && e->floor_fraction > 0 ? fmt::format("{:.3f}", e->floor_fraction) : "", true) +
-                    Cell(fmt::format("{:.1f}", a.seconds.build + a.seconds.screen + a.seconds.verify + a.seconds.measure + a.seconds.exam), true) + "</tr>";
+  std::string out =
+      "<tr>" + Cell(std::to_string(a.ordinal), true) + Cell(CandidateLabel(a.proposal.candidate)) +
+      Cell(a.proposal.proposer + (parents.empty() ? "" : " of " + parents)) + "<td class=" + Colour(a.outcome) + ">" +
+      std::string(Name(a.outcome)) + "</td>" + Cell(fate) + Cell(e != nullptr ? Seconds(e->seconds) : "", true) +
+      Cell(e != nullptr && e->floor_fraction > 0 ? fmt::format("{:.3f}", e->floor_fraction) : "", true) +
+      Cell(fmt::format("{:.1f}",
+                       a.seconds.build + a.seconds.screen + a.seconds.verify + a.seconds.measure + a.seconds.exam),
+           true) +
+      "</tr>";
   if (a.rejected) {
-    out += "<tr><td></td><td colspan=7><details><summary class=bad>" + EscapeHtml(a.rejected->check.empty() ? "why" : a.rejected->check) + "</summary><pre>" +
-           EscapeHtml(Printable(a.rejected->evidence)) + "</pre><p class=soft>" + EscapeHtml(std::string(Advice(a.rejected->reason))) + "</p></details></td></tr>";
+    out += "<tr><td></td><td colspan=7><details><summary class=bad>" +
+           EscapeHtml(a.rejected->check.empty() ? "why" : a.rejected->check) + "</summary><pre>" +
+           EscapeHtml(Printable(a.rejected->evidence)) + "</pre><p class=soft>" +
+           EscapeHtml(std::string(Advice(a.rejected->reason))) + "</p></details></td></tr>";
   }
   return out;
 }
 
 std::string Attempts(const Campaign& c) {
   std::string out = "<h2>Attempts</h2><p class=soft>" + EscapeHtml(OutcomeCounts(c)) + "</p>" + AttemptsSvg(c) +
-                    "<div class=scroll><table><tr><th class=n>#<th>candidate<th>proposer<th>outcome<th>trust or reason<th class=n>a call (estimate)<th class=n>of the floor<th class=n>seconds spent</tr>";
+                    "<div class=scroll><table><tr><th class=n>#<th>candidate<th>proposer<th>outcome<th>trust or "
+                    "reason<th class=n>a call (estimate)<th class=n>of the floor<th class=n>seconds spent</tr>";
   for (const Attempt& a : c.attempts) out += AttemptRow(a);
   return out + "</table></div>";
 }
@@ -123,11 +151,17 @@ std::string Conditions(const Campaign& c) {
   for (const auto& [name, version] : c.versions) out += Fact(name, version);
   out += Fact("walls", Join(c.machine.walls, ", "));
   if (!c.machine.gaps.empty()) out += Fact("walls missing", Join(c.machine.gaps, "; "));
-  out += Fact("strategy", c.strategy) + Fact("seed", fmt::format("{} (hash committed at the start: {})", c.seed, c.seed_hash.substr(0, 16)));
-  out += Fact("rates in this run", fmt::format("f32 peak {:.4g} GFLOP/s with 1 thread, {:.4g} with all; copy {:.4g}, triad {:.4g} GB/s; clock {:.3g} GHz", c.rates.f32_peak_1t / 1e9,
-                                               c.rates.f32_peak / 1e9, c.rates.copy_bytes / 1e9, c.rates.triad_bytes / 1e9, c.rates.clock_hz / 1e9));
+  out += Fact("strategy", c.strategy) +
+         Fact("seed", fmt::format("{} (hash committed at the start: {})", c.seed, c.seed_hash.substr(0, 16)));
+  out += Fact(
+      "rates in this run",
+      fmt::format(
+          "f32 peak {:.4g} GFLOP/s with 1 thread, {:.4g} with all; copy {:.4g}, triad {:.4g} GB/s; clock {:.3g} GHz",
+          c.rates.f32_peak_1t / 1e9, c.rates.f32_peak / 1e9, c.rates.copy_bytes / 1e9, c.rates.triad_bytes / 1e9,
+          c.rates.clock_hz / 1e9));
   std::string spent;
-  for (const auto& [stage, seconds] : c.seconds_by_stage) spent += (spent.empty() ? "" : ", ") + stage + " " + Seconds(seconds);
+  for (const auto& [stage, seconds] : c.seconds_by_stage)
+    spent += (spent.empty() ? "" : ", ") + stage + " " + Seconds(seconds);
   return out + Fact("where the time went", spent) + "</dl>";
 }
 
@@ -137,21 +171,33 @@ std::string EscapeHtml(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
 }
 
 std::string CampaignHtml(const Campaign& campaign) {
-  return "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>" +
-         EscapeHtml(campaign.contract) + " - assay</title><style>" + kStyle + "</style><main>" + Top(campaign) + Decisions(campaign) + References(campaign) +
-         Attempts(campaign) + Conditions(campaign) + "</main></html>\n";
+  return "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
+         "content=\"width=device-width,initial-scale=1\"><title>" +
+         EscapeHtml(campaign.contract) + " - assay</title><style>" + kStyle + "</style><main>" + Top(campaign) +
+         Decisions(campaign) + References(campaign) + Attempts(campaign) + Conditions(campaign) + "</main></html>\n";
 }
 
 }  // namespace assay

@@ -17,12 +17,13 @@ void ExpectNoLineWiderThan(const std::string& text, size_t width) {
 
 TEST(Summary, LeadsWithTheStrongestReferenceAndFitsTheTerminal) {
   const Campaign campaign = SampleCampaign();
-  EXPECT_EQ(Headline(campaign), "gqa_attention: 1.46x faster than openblas128, the strongest reference (1.45x .. 1.47x)");
+  EXPECT_EQ(Headline(campaign),
+            "gqa_attention: 1.46x faster than openblas128, the strongest reference (1.45x .. 1.47x)");
   for (const size_t width : {80, 100}) ExpectNoLineWiderThan(CampaignSummary(campaign, width), width);
   const std::string text = CampaignSummary(campaign, 80);
   EXPECT_LT(text.find("openblas128"), text.find("strict"));
   EXPECT_NE(text.find("0.820 of the f32 peak"), std::string::npos);
-  EXPECT_NE(text.find("1 rejected (wrong_answer 1)") , std::string::npos) << text;
+  EXPECT_NE(text.find("1 rejected (wrong_answer 1)"), std::string::npos) << text;
 }
 
 TEST(Summary, SaysWhyThereIsNoClaim) {
@@ -41,7 +42,8 @@ TEST(Summary, TimesKeepThreeDigits) {
   const struct {
     double ratio;
     const char* text;
-  } cases[] = {{1.456, "1.46x"}, {9.994, "9.99x"}, {9.996, "10.0x"}, {18.23, "18.2x"}, {99.94, "99.9x"}, {99.96, "100x"}, {std::nan(""), "-"}};
+  } cases[] = {{1.456, "1.46x"}, {9.994, "9.99x"}, {9.996, "10.0x"},   {18.23, "18.2x"},
+               {99.94, "99.9x"}, {99.96, "100x"},  {std::nan(""), "-"}};
   for (const auto& c : cases) EXPECT_EQ(Times(c.ratio), c.text);
 }
 
@@ -51,8 +53,10 @@ TEST(Html, IsOnePageAndShowsForeignTextAsText) {
   EXPECT_EQ(page.find("<b>online"), std::string::npos);
   EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
   EXPECT_EQ(page.find('\x1b'), std::string::npos);
-  for (const char* outside : {"http://", "https://", "src=", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  for (const char* shown : {"1.46x faster", "AMD EPYC", "assay run gqa_attention --budget 6 --seed 7", "openblas128", "1.45x .. 1.47x", "landlock"}) {
+  for (const char* outside : {"http://", "https://", "src=", "@import", "url("})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  for (const char* shown : {"1.46x faster", "AMD EPYC", "assay run gqa_attention --budget 6 --seed 7", "openblas128",
+                            "1.45x .. 1.47x", "landlock"}) {
     EXPECT_NE(page.find(shown), std::string::npos) << shown;
   }
   // For a look at it: REPORT_SAMPLE=/tmp/sample.html report_test

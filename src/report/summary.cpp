@@ -12,19 +12,25 @@
 namespace assay {
 namespace {
 
-std::string Rate(double per_second, bool bytes) { return fmt::format("{:.4g} {}", per_second / 1e9, bytes ? "GB/s" : "GFLOP/s"); }
+std::string Rate(double per_second, bool bytes) {
+  return fmt::format("{:.4g} {}", per_second / 1e9, bytes ? "GB/s" : "GFLOP/s");
+}
 
 std::string Interval(const Decision& d) { return d.groups == 0 ? "-" : Times(d.low) + " .. " + Times(d.high); }
 
 std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) {
-  const bool many = std::any_of(decisions.begin(), decisions.end(), [&](const Decision& d) { return d.workload != decisions[0].workload; });
-  TextTable table(many ? std::vector<std::string>{"against", "workload", "decision", "times", "interval", "groups"}
-                       : std::vector<std::string>{"against", "decision", "times", "interval", "reproduction", "groups"});
+  const bool many = std::any_of(decisions.begin(), decisions.end(),
+                                [&](const Decision& d) { return d.workload != decisions[0].workload; });
+  TextTable table(many
+                      ? std::vector<std::string>{"against", "workload", "decision", "times", "interval", "groups"}
+                      : std::vector<std::string>{"against", "decision", "times", "interval", "reproduction", "groups"});
   for (const Decision& d : decisions) {
     const std::string value = d.value ? Times(*d.value) : "-";
-    if (many) table.Add({d.against, d.workload, std::string(Name(d.kind)), value, Interval(d), std::to_string(d.groups)});
+    if (many)
+      table.Add({d.against, d.workload, std::string(Name(d.kind)), value, Interval(d), std::to_string(d.groups)});
     if (!many) {
-      table.Add({d.against, std::string(Name(d.kind)), value, Interval(d), d.groups == 0 ? "-" : Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
+      table.Add({d.against, std::string(Name(d.kind)), value, Interval(d),
+                 d.groups == 0 ? "-" : Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
                  std::to_string(d.groups)});
     }
   }
@@ -45,8 +51,8 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 std::string FloorLine(const Incumbent& i) {
   if (!(i.floor_fraction > 0)) return "floor: not reached by a measured time in this run";
   const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
-  return fmt::format("floor: {:.3f} of the {} measured in this run ({}), workload {}", i.floor_fraction, i.floor.bound_by,
-                     Rate(i.floor.peak_in_run, bytes), i.floor.workload);
+  return fmt::format("floor: {:.3f} of the {} measured in this run ({}), workload {}", i.floor_fraction,
+                     i.floor.bound_by, Rate(i.floor.peak_in_run, bytes), i.floor.workload);
 }
 
 std::string CheckLine(const std::vector<CheckRecord>& checks) {
@@ -59,7 +65,9 @@ std::string CheckLine(const std::vector<CheckRecord>& checks) {
 
 std::string Times(double ratio) {
   if (!std::isfinite(ratio)) return "-";
-  return ratio >= 99.95 ? fmt::format("{:.0f}x", ratio) : ratio >= 9.995 ? fmt::format("{:.1f}x", ratio) : fmt::format("{:.2f}x", ratio);
+  return ratio >= 99.95   ? fmt::format("{:.0f}x", ratio)
+         : ratio >= 9.995 ? fmt::format("{:.1f}x", ratio)
+                          : fmt::format("{:.2f}x", ratio);
 }
 
 std::string CandidateLabel(const Candidate& candidate) {
@@ -85,23 +93,28 @@ std::string OutcomeCounts(const Campaign& campaign) {
 
 std::string Headline(const Campaign& campaign) {
   if (!campaign.incumbent) {
-    const bool all_rejected = !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(), [](const Attempt& a) {
-      return a.outcome == OutcomeKind::kRejected;
-    });
+    const bool all_rejected =
+        !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
+                                                  [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
     if (all_rejected) return campaign.contract + ": every proposal was rejected";
-    return campaign.contract + ": no candidate was examined" + (campaign.stopped.why.empty() ? "" : " (stopped: " + campaign.stopped.why + ")");
+    return campaign.contract + ": no candidate was examined" +
+           (campaign.stopped.why.empty() ? "" : " (stopped: " + campaign.stopped.why + ")");
   }
   const Incumbent& incumbent = *campaign.incumbent;
   if (incumbent.decisions.empty()) return campaign.contract + ": an examined candidate, no decision";
   const Decision& strongest = incumbent.decisions[0];
   switch (strongest.kind) {
     case DecisionKind::kFaster:
-      return fmt::format("{}: {} faster than {}, the strongest reference ({} .. {})", campaign.contract, Times(*strongest.value),
-                         strongest.against, Times(strongest.low), Times(strongest.high));
-    case DecisionKind::kSame: return fmt::format("{}: as fast as {}, the strongest reference", campaign.contract, strongest.against);
+      return fmt::format("{}: {} faster than {}, the strongest reference ({} .. {})", campaign.contract,
+                         Times(*strongest.value), strongest.against, Times(strongest.low), Times(strongest.high));
+    case DecisionKind::kSame:
+      return fmt::format("{}: as fast as {}, the strongest reference", campaign.contract, strongest.against);
     case DecisionKind::kSlower:
-      return fmt::format("{}: slower than {}, the strongest reference ({} .. {})", campaign.contract, strongest.against, Times(strongest.low), Times(strongest.high));
-    default: return fmt::format("{}: {} against {}, the strongest reference; no claim", campaign.contract, Name(strongest.kind), strongest.against);
+      return fmt::format("{}: slower than {}, the strongest reference ({} .. {})", campaign.contract, strongest.against,
+                         Times(strongest.low), Times(strongest.high));
+    default:
+      return fmt::format("{}: {} against {}, the strongest reference; no claim", campaign.contract,
+                         Name(strongest.kind), strongest.against);
   }
 }
 
@@ -111,19 +124,26 @@ std::string CampaignSummary(const Campaign& campaign, size_t width) {
     out += DecisionTable(campaign.incumbent->decisions, width);
     out += "\n" + Wrap(FloorLine(*campaign.incumbent), width, "  ", "    ");
     if (const Attempt* winner = FindAttempt(campaign, campaign.incumbent->attempt)) {
-      out += Wrap(fmt::format("winner: attempt {}, {}", winner->ordinal, CandidateLabel(winner->proposal.candidate)), width, "  ", "    ");
-      out += Wrap("proved: " + std::string(Name(winner->trust)) + ", " + CheckLine(winner->checks), width, "  ", "    ");
+      out += Wrap(fmt::format("winner: attempt {}, {}", winner->ordinal, CandidateLabel(winner->proposal.candidate)),
+                  width, "  ", "    ");
+      out +=
+          Wrap("proved: " + std::string(Name(winner->trust)) + ", " + CheckLine(winner->checks), width, "  ", "    ");
     }
   }
   out += Wrap(fmt::format("attempts: {}", OutcomeCounts(campaign)), width, "  ", "    ");
-  out += Wrap(fmt::format("machine: {}, {} cores, {} threads used", campaign.machine.processor, campaign.machine.cores, campaign.threads), width, "  ", "    ");
+  out += Wrap(fmt::format("machine: {}, {} cores, {} threads used", campaign.machine.processor, campaign.machine.cores,
+                          campaign.threads),
+              width, "  ", "    ");
   out += fmt::format("  time: {}; stopped: {}\n", Seconds(campaign.wall_seconds), campaign.stopped.why);
   for (const ReferenceRecord& reference : campaign.references) {
     if (reference.rejected) {
-      out += Wrap(fmt::format("left out: {} was rejected, {}: {}", reference.name, Name(reference.rejected->reason), Cut(reference.rejected->evidence, 200)), width, "  ", "    ");
+      out += Wrap(fmt::format("left out: {} was rejected, {}: {}", reference.name, Name(reference.rejected->reason),
+                              Cut(reference.rejected->evidence, 200)),
+                  width, "  ", "    ");
     }
   }
-  if (!campaign.rates.refused.empty()) out += Wrap("rates not believed: " + campaign.rates.refused, width, "  ", "    ");
+  if (!campaign.rates.refused.empty())
+    out += Wrap("rates not believed: " + campaign.rates.refused, width, "  ", "    ");
   return out;
 }
 
@@ -139,11 +159,13 @@ std::string VerdictText(const Attempt& attempt, const std::string& contract, siz
     out += Wrap("mend: " + std::string(Advice(why.reason)), width, "  ", "    ");
   } else {
     const bool verified = attempt.outcome == OutcomeKind::kVerified;
-    out += Wrap(fmt::format("{}: {} ({})", contract, verified ? "VERIFIED" : "stopped", Name(attempt.trust)), width, "", "  ");
+    out += Wrap(fmt::format("{}: {} ({})", contract, verified ? "VERIFIED" : "stopped", Name(attempt.trust)), width, "",
+                "  ");
     out += Wrap(label, width, "  ", "    ");
   }
   TextTable table({"check", "cases", "seconds"});
-  for (const CheckRecord& check : attempt.checks) table.Add({check.name, std::to_string(check.cases), fmt::format("{:.3f}", check.seconds)});
+  for (const CheckRecord& check : attempt.checks)
+    table.Add({check.name, std::to_string(check.cases), fmt::format("{:.3f}", check.seconds)});
   if (!attempt.checks.empty()) out += "\n" + table.Render(width);
   return out;
 }
@@ -154,12 +176,15 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
   for (const auto& [workload, arms] : report.workload_seconds) {
     double floor = 0;
     for (const Floor& f : report.floors) floor = f.workload == workload ? f.seconds : floor;
-    for (const auto& [arm, seconds] : arms) table.Add({workload, arm, Seconds(seconds), floor > 0 ? fmt::format("{:.3f}", floor / seconds) : "-"});
+    for (const auto& [arm, seconds] : arms)
+      table.Add({workload, arm, Seconds(seconds), floor > 0 ? fmt::format("{:.3f}", floor / seconds) : "-"});
   }
   out += table.Render(width);
   for (const Floor& f : report.floors) {
     const bool bytes = f.bound_by.find("bandwidth") != std::string::npos;
-    out += Wrap(fmt::format("floor of {}: {} by {} ({} in this run)", f.workload, Seconds(f.seconds), f.bound_by, Rate(f.peak_in_run, bytes)), width, "  ", "    ");
+    out += Wrap(fmt::format("floor of {}: {} by {} ({} in this run)", f.workload, Seconds(f.seconds), f.bound_by,
+                            Rate(f.peak_in_run, bytes)),
+                width, "  ", "    ");
   }
   if (!report.rates.refused.empty()) out += Wrap("rates not believed: " + report.rates.refused, width, "  ", "    ");
   return out;
@@ -169,11 +194,13 @@ std::string AdmissionText(const Admission& admission, const std::string& contrac
   std::string out = contract + (admission.admitted ? ": admitted\n\n" : ": NOT admitted\n\n");
   TextTable table({"case", "must", "worst/limit", "as expected", "worst regime"});
   for (const AdmissionCase& c : admission.cases) {
-    table.Add({c.name, c.must_pass ? "pass" : "fail", std::isfinite(c.worst_over_limit) ? fmt::format("{:.3g}", c.worst_over_limit) : "-",
+    table.Add({c.name, c.must_pass ? "pass" : "fail",
+               std::isfinite(c.worst_over_limit) ? fmt::format("{:.3g}", c.worst_over_limit) : "-",
                c.as_expected ? "yes" : "NO", c.worst_regime});
   }
   out += table.Render(width);
-  out += fmt::format("\n  separation: smallest mutant {:.3g}, largest honest error {:.3g} (of the limit)\n", admission.smallest_mutant, admission.largest_honest);
+  out += fmt::format("\n  separation: smallest mutant {:.3g}, largest honest error {:.3g} (of the limit)\n",
+                     admission.smallest_mutant, admission.largest_honest);
   for (const std::string& complaint : admission.complaints) out += Wrap(complaint, width, "  - ", "    ");
   return out;
 }

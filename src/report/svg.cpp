@@ -23,7 +23,8 @@ struct Scale {
 };
 
 std::string Line(double x1, double y1, double x2, double y2, const char* colour, const char* dash) {
-  return fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='var(--{})' stroke-dasharray='{}'/>", x1, y1, x2, y2, colour, dash);
+  return fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='var(--{})' stroke-dasharray='{}'/>",
+                     x1, y1, x2, y2, colour, dash);
 }
 
 std::string Label(double x, double y, const std::string& text, const char* anchor = "start") {
@@ -41,19 +42,23 @@ std::string DecisionSvg(const Decision& d) {
   high += room;
   constexpr double kWidth = 1000, kLeft = 150, kRight = 980, kTop = 14, kBottom = 52;
   const Scale x{low, high, kLeft, kRight};
-  std::string out = fmt::format("<svg viewBox='0 0 {:.0f} 74' role=img aria-label='{}'>", kWidth, EscapeHtml("group ratios against " + d.against));
+  std::string out = fmt::format("<svg viewBox='0 0 {:.0f} 74' role=img aria-label='{}'>", kWidth,
+                                EscapeHtml("group ratios against " + d.against));
   out += Label(0, 37, "against " + d.against);
   if (d.low > 0 && d.high > 0) {
-    out += fmt::format("<rect x='{:.1f}' y='{}' width='{:.1f}' height='{}' fill='var(--mark)' opacity='.16'/>", x(std::log(d.low)), kTop,
-                       std::max(1.0, x(std::log(d.high)) - x(std::log(d.low))), kBottom - kTop);
+    out +=
+        fmt::format("<rect x='{:.1f}' y='{}' width='{:.1f}' height='{}' fill='var(--mark)' opacity='.16'/>",
+                    x(std::log(d.low)), kTop, std::max(1.0, x(std::log(d.high)) - x(std::log(d.low))), kBottom - kTop);
   }
   out += Line(x(0), kTop - 6, x(0), kBottom + 4, "soft", "none") + Label(x(0), 70, "1x", "middle");
   out += Line(x(d.margin), kTop - 6, x(d.margin), kBottom + 4, "mid", "3 3");
   const size_t count = d.group_log_ratios.size();
   for (size_t i = 0; i < count; ++i) {
-    const double y = kTop + 4 + (kBottom - kTop - 8) * (count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.5);
-    out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.4' fill='var(--mark)'><title>group {}: {}</title></circle>", x(d.group_log_ratios[i]), y, i + 1,
-                       Times(std::exp(d.group_log_ratios[i])));
+    const double y =
+        kTop + 4 + (kBottom - kTop - 8) * (count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.5);
+    out +=
+        fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.4' fill='var(--mark)'><title>group {}: {}</title></circle>",
+                    x(d.group_log_ratios[i]), y, i + 1, Times(std::exp(d.group_log_ratios[i])));
   }
   if (d.value && *d.value > 0) out += Label(x(std::log(*d.value)), 70, Times(*d.value), "middle");
   return out + "</svg>";
@@ -71,21 +76,34 @@ std::string AttemptsSvg(const Campaign& c) {
   const Scale y{std::log(std::min(floor, fastest) * 0.93), std::log(slowest * 1.08), 222, 14};
   const Scale x{0, static_cast<double>(c.attempts.size()) + 1, 96, 985};
   std::string out = "<svg viewBox='0 0 1000 262' role=img aria-label='estimated time of each attempt'>";
-  out += Line(96, y(std::log(floor)), 985, y(std::log(floor)), "good", "4 4") + Label(90, y(std::log(floor)) + 4, "floor " + Seconds(floor), "end");
+  out += Line(96, y(std::log(floor)), 985, y(std::log(floor)), "good", "4 4") +
+         Label(90, y(std::log(floor)) + 4, "floor " + Seconds(floor), "end");
   // The label of the slowest is left out where it would cover the floor's.
-  if (y(std::log(floor)) - y(std::log(slowest)) > 16) out += Label(90, y(std::log(slowest)) + 4, Seconds(slowest), "end");
+  if (y(std::log(floor)) - y(std::log(slowest)) > 16)
+    out += Label(90, y(std::log(slowest)) + 4, Seconds(slowest), "end");
   for (const Attempt& a : c.attempts) {
     const double at = x(static_cast<double>(a.ordinal));
     if (a.estimates.empty()) {
-      if (a.rejected) out += fmt::format("<text x='{:.1f}' y='238' text-anchor=middle style='fill:var(--bad)'>&#215;<title>{}: {}</title></text>", at, a.ordinal, Name(a.rejected->reason));
+      if (a.rejected)
+        out += fmt::format(
+            "<text x='{:.1f}' y='238' text-anchor=middle style='fill:var(--bad)'>&#215;<title>{}: {}</title></text>",
+            at, a.ordinal, Name(a.rejected->reason));
       continue;
     }
     const bool winner = c.incumbent && c.incumbent->attempt == a.ordinal;
-    out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='var(--{})' opacity='{}'><title>{}: {}</title></circle>", at, y(std::log(a.estimates[0].seconds)),
-                       winner ? 6.5 : 4, winner ? "good" : a.outcome == OutcomeKind::kRejected ? "bad" : "mark", a.trust == Trust::kScreened ? ".45" : "1", a.ordinal,
-                       EscapeHtml(Seconds(a.estimates[0].seconds) + ", " + CandidateLabel(a.proposal.candidate)));
+    out += fmt::format(
+        "<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='var(--{})' opacity='{}'><title>{}: {}</title></circle>", at,
+        y(std::log(a.estimates[0].seconds)), winner ? 6.5 : 4,
+        winner                                ? "good"
+        : a.outcome == OutcomeKind::kRejected ? "bad"
+                                              : "mark",
+        a.trust == Trust::kScreened ? ".45" : "1", a.ordinal,
+        EscapeHtml(Seconds(a.estimates[0].seconds) + ", " + CandidateLabel(a.proposal.candidate)));
   }
-  out += Label(540, 256, "attempt, in order of proposal; full: verified, pale: screened only, large: the winner, crosses: rejected", "middle");
+  out +=
+      Label(540, 256,
+            "attempt, in order of proposal; full: verified, pale: screened only, large: the winner, crosses: rejected",
+            "middle");
   return out + "</svg>";
 }
 

@@ -29,7 +29,8 @@ std::string CutTo(const std::string& text, size_t width) {
 }  // namespace
 
 size_t DisplayWidth(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string Wrap(const std::string& text, size_t width, const std::string& first, const std::string& rest) {

@@ -52,12 +52,15 @@ size_t DefaultIndex(const Knob& knob) {
 }  // namespace
 
 Result<Space> Space::Make(std::vector<Template> templates) {
-  if (templates.empty()) return Error{ErrorCode::kInvalidInput, "the contract has no templates to search; add a file to its templates/"};
+  if (templates.empty())
+    return Error{ErrorCode::kInvalidInput, "the contract has no templates to search; add a file to its templates/"};
   Space space(std::move(templates));
   Stream stream(Seed::FromNumber(0).Derive("space"));
   for (size_t f = 0; f < space.families(); ++f) {
     if (!space.Defaults(f) && !space.Random(f, stream)) {
-      return Error{ErrorCode::kInvalidInput, space.family(f).path.string() + ": no legal point was found; its assay:when conditions contradict each other"};
+      return Error{ErrorCode::kInvalidInput,
+                   space.family(f).path.string() +
+                       ": no legal point was found; its assay:when conditions contradict each other"};
     }
   }
   return space;
@@ -76,7 +79,8 @@ Point Space::Normalised(Point point) const {
 bool Space::Legal(const Point& point) const {
   const Template& family = templates_[point.family];
   const PointNames names(family, point);
-  return std::all_of(family.when.begin(), family.when.end(), [&](const Expression& when) { return Holds(when, names); });
+  return std::all_of(family.when.begin(), family.when.end(),
+                     [&](const Expression& when) { return Holds(when, names); });
 }
 
 std::optional<Point> Space::Defaults(size_t family) const {

@@ -16,7 +16,8 @@ std::unique_ptr<Proposer> Make(const Space& space, const Seed& seed) {
 }  // namespace
 
 std::vector<StrategyEntry> Strategies() {
-  return {{"three-explorers-seven-refiners", "3 random legal points and 7 mutations of the best, of every ten", &Make<ExplorersRefiners>},
+  return {{"three-explorers-seven-refiners", "3 random legal points and 7 mutations of the best, of every ten",
+           &Make<ExplorersRefiners>},
           {"random", "random legal points without replacement", &Make<RandomStrategy>}};
 }
 

@@ -68,14 +68,17 @@ void AdmissionRun::Take(std::string name, bool must_pass, const std::vector<Judg
     c.worst_over_limit = judged[s].worst;
     c.worst_regime = situations_[s].regime;
   }
-  c.as_expected = must_pass ? estimated <= most_honest && c.worst_over_limit <= 1.0 : c.worst_over_limit >= kLeastMutant;
+  c.as_expected =
+      must_pass ? estimated <= most_honest && c.worst_over_limit <= 1.0 : c.worst_over_limit >= kLeastMutant;
   if (!c.as_expected) {
-    Complain(must_pass ? fmt::format("{} reaches {:.2f} of the limit ({}), {:.2f} where the bound is an estimate (at most {}): "
-                                     "write the reference with the n-ary primitives, so that its bound covers every honest order",
-                                     c.name, c.worst_over_limit, c.worst_regime, estimated, most_honest)
-                       : fmt::format("{} reaches only {:.2g} times the limit, less than {}: add a regime of values in which it "
-                                     "shows, or a larger axis",
-                                     c.name, c.worst_over_limit, kLeastMutant));
+    Complain(
+        must_pass
+            ? fmt::format("{} reaches {:.2f} of the limit ({}), {:.2f} where the bound is an estimate (at most {}): "
+                          "write the reference with the n-ary primitives, so that its bound covers every honest order",
+                          c.name, c.worst_over_limit, c.worst_regime, estimated, most_honest)
+            : fmt::format("{} reaches only {:.2g} times the limit, less than {}: add a regime of values in which it "
+                          "shows, or a larger axis",
+                          c.name, c.worst_over_limit, kLeastMutant));
   }
   admission_.cases.push_back(std::move(c));
 }
@@ -83,7 +86,8 @@ void AdmissionRun::Take(std::string name, bool must_pass, const std::vector<Judg
 void AdmissionRun::JudgeNulls() {
   for (const Null& null : Nulls(contract_)) {
     std::vector<Judgement> judged;
-    for (const Situation& s : situations_) judged.push_back(JudgeNumbers(contract_, s.answers, null.numbers(s.call, s.answers, s.others)));
+    for (const Situation& s : situations_)
+      judged.push_back(JudgeNumbers(contract_, s.answers, null.numbers(s.call, s.answers, s.others)));
     Take(null.name, false, judged);
   }
 }
@@ -232,12 +236,14 @@ Status AdmissionRun::ReferencesPass() {
       ASSAY_TRY(verified, plan_.gate->Verify(contract_, std::get<Screened>(screened)));
       refused = std::get_if<Rejected>(&verified);
     }
-    if (refused != nullptr) Complain(fmt::format("{} is refused ({}): {}", kernel.name, Name(refused->reason), refused->evidence));
+    if (refused != nullptr)
+      Complain(fmt::format("{} is refused ({}): {}", kernel.name, Name(refused->reason), refused->evidence));
   }
   // fp = strict forbids what makes a baseline relaxed.
   if (!relaxed && contract_.policy.fp != FpPolicy::kStrict) {
-    Complain("there is no baseline \"relaxed\": a speed-up over strict code alone would be one of compiler flags; add "
-             "[baseline] relaxed with -ffast-math");
+    Complain(
+        "there is no baseline \"relaxed\": a speed-up over strict code alone would be one of compiler flags; add "
+        "[baseline] relaxed with -ffast-math");
   }
   return Ok();
 }
@@ -251,8 +257,9 @@ Status AdmissionRun::CostAgrees() {
     ASSAY_TRY(const double typed, Operations(contract_, *s.shape));
     const bool agrees = typed <= kCostAbove * counted && typed >= kCostBelow * counted;
     if (agrees) continue;
-    Complain(fmt::format("[cost] says {:.4g} operations at {}, the reference counts {:.4g}: a floor made of it would be wrong", typed,
-                         Describe(contract_, *s.shape), counted));
+    Complain(fmt::format(
+        "[cost] says {:.4g} operations at {}, the reference counts {:.4g}: a floor made of it would be wrong", typed,
+        Describe(contract_, *s.shape), counted));
     return Ok();
   }
   return Ok();
@@ -271,11 +278,16 @@ void AdmissionRun::CountExcluded() {
     all_excluded += static_cast<double>(excluded);
     all += static_cast<double>(count);
     if (static_cast<double>(excluded) <= kExcludedCapOfRegime * static_cast<double>(count)) continue;
-    Complain(fmt::format("the reference says nothing about {} of {} elements ({}): keep overflow and ambiguous branches out of this regime",
-                         excluded, count, s.regime));
+    Complain(
+        fmt::format("the reference says nothing about {} of {} elements ({}): keep overflow and ambiguous branches out "
+                    "of this regime",
+                    excluded, count, s.regime));
   }
   if (all_excluded <= kExcludedCap * all) return;
-  Complain(fmt::format("the reference says nothing about {:.0f} of {:.0f} elements in all: fewer extreme regimes, or the n-ary primitives", all_excluded, all));
+  Complain(
+      fmt::format("the reference says nothing about {:.0f} of {:.0f} elements in all: fewer extreme regimes, or the "
+                  "n-ary primitives",
+                  all_excluded, all));
 }
 
 Result<Admission> AdmissionRun::Run() {

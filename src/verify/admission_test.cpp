@@ -32,8 +32,9 @@ std::string TableOf(const Admission& admission) {
   std::string table;
   char line[400];
   for (const AdmissionCase& c : admission.cases) {
-    std::snprintf(line, sizeof line, "    %-44s %-9s %12.3g  %s %s\n", c.name.c_str(), c.must_pass ? "honest" : "refuse",
-                  c.worst_over_limit, c.as_expected ? "" : "<--", c.worst_regime.c_str());
+    std::snprintf(line, sizeof line, "    %-44s %-9s %12.3g  %s %s\n", c.name.c_str(),
+                  c.must_pass ? "honest" : "refuse", c.worst_over_limit, c.as_expected ? "" : "<--",
+                  c.worst_regime.c_str());
     table += line;
   }
   for (const std::string& complaint : admission.complaints) table += "    ! " + complaint + "\n";

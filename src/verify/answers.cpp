@@ -45,12 +45,14 @@ class OutputJudge {
     if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
     const double ratio = RatioOf(verdict);
     judgement.worst = std::max(judgement.worst, ratio);
-    const bool short_chain = element.expected.bound <= kShortChain * RoundoffOf(rule_.in) * std::abs(element.expected.value);
+    const bool short_chain =
+        element.expected.bound <= kShortChain * RoundoffOf(rule_.in) * std::abs(element.expected.value);
     if (!short_chain) judgement.worst_estimated = std::max(judgement.worst_estimated, ratio);
     if (verdict.result != ElementResult::kWrong || !(ratio > worst_element_)) return;
     worst_element_ = ratio;
-    judgement.finding = Finding{tensor_,         element.offset, tallies_.back().slice(), actual, element.expected.value,
-                                verdict.error, verdict.limit,  "element"};
+    judgement.finding =
+        Finding{tensor_,       element.offset, tallies_.back().slice(), actual, element.expected.value, verdict.error,
+                verdict.limit, "element"};
   }
 
   void Finish(Texture texture, Judgement& judgement) {
@@ -115,21 +117,20 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
 
 Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers) {
   ASSAY_CHECK(numbers.size() == answers.elements.size());
-  return JudgeWith(contract, answers, [&](size_t e) {
-    return RoundedTo(contract.tensors[answers.elements[e].tensor].dtype, numbers[e]);
-  });
+  return JudgeWith(contract, answers,
+                   [&](size_t e) { return RoundedTo(contract.tensors[answers.elements[e].tensor].dtype, numbers[e]); });
 }
 
 std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding) {
   const Tensor& tensor = contract.tensors[finding.tensor];
   if (finding.offset < 0) {
-    return fmt::format("{} (slice {}): {} is {:.3g}, limit {:.3g}", tensor.name, finding.slice, finding.rule, finding.error,
-                       finding.limit);
+    return fmt::format("{} (slice {}): {} is {:.3g}, limit {:.3g}", tensor.name, finding.slice, finding.rule,
+                       finding.error, finding.limit);
   }
   const auto layout = LayoutOf(contract, tensor, shape);
   const std::string index = layout.ok() ? IndexText(layout.value(), finding.offset) : std::to_string(finding.offset);
-  return fmt::format("{}[{}]: got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index, finding.got,
-                     finding.expected, finding.error, finding.limit);
+  return fmt::format("{}[{}]: got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index,
+                     finding.got, finding.expected, finding.error, finding.limit);
 }
 
 std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream) {
@@ -139,7 +140,8 @@ std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream) {
     return slices;
   }
   std::set<int64_t> drawn{0, count - 1};
-  while (static_cast<int64_t>(drawn.size()) < most) drawn.insert(static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count))));
+  while (static_cast<int64_t>(drawn.size()) < most)
+    drawn.insert(static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count))));
   return {drawn.begin(), drawn.end()};
 }
 

@@ -23,16 +23,17 @@ struct AnswerElement {
 };
 
 struct Answers {
-  std::vector<int64_t> slices;         // their flat numbers
-  std::vector<size_t> begin;           // slice s is elements[begin[s] .. begin[s + 1])
+  std::vector<int64_t> slices;  // their flat numbers
+  std::vector<size_t> begin;    // slice s is elements[begin[s] .. begin[s + 1])
   std::vector<AnswerElement> elements;
-  size_t orders = 0;                   // honest evaluations
-  std::vector<double> honest;          // orders numbers for each element of the first `honest_slices` slices
+  size_t orders = 0;           // honest evaluations
+  std::vector<double> honest;  // orders numbers for each element of the first `honest_slices` slices
   size_t honest_slices = 0;
   Texture texture = Texture::kStructured;  // of the values of this call; whoever drew them knows
 
   std::span<const double> HonestOf(size_t element) const {
-    return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders) : std::span<const double>();
+    return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders)
+                                          : std::span<const double>();
   }
 };
 
@@ -57,7 +58,6 @@ struct Judgement {
   double worst_estimated = 0;
   std::optional<Finding> finding;  // what is wrong; none when everything is right
 };
-
 
 // Compares an answer with what the reference says.  `outputs` as in TimedCall::tensors.
 Judgement Judge(const Contract& contract, const Answers& answers, std::span<const std::span<const std::byte>> outputs);

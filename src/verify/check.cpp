@@ -27,14 +27,21 @@ std::string_view CheckOf(Reason reason, std::string_view running) {
   switch (reason) {
     case Reason::kWroteOutside:
     case Reason::kReadOutside:
-    case Reason::kWroteInput: return "memory";
-    case Reason::kMachineState: return "machine state";
+    case Reason::kWroteInput:
+      return "memory";
+    case Reason::kMachineState:
+      return "machine state";
     case Reason::kForbiddenCall:
-    case Reason::kOutOfMemory: return "walls";
-    case Reason::kHang: return "time limit";
-    case Reason::kDependsOnHistory: return "history";
-    case Reason::kNondeterministic: return "determinism";
-    default: return running;
+    case Reason::kOutOfMemory:
+      return "walls";
+    case Reason::kHang:
+      return "time limit";
+    case Reason::kDependsOnHistory:
+      return "history";
+    case Reason::kNondeterministic:
+      return "determinism";
+    default:
+      return running;
   }
 }
 

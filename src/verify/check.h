@@ -29,16 +29,16 @@ Checks ScreenChecks();
 Checks VerifyChecks();
 
 // The single checks, by their numbers in docs/gate.md.
-std::unique_ptr<Check> MakePolicyCheck();         // 0: exports, libraries, code before the first call
-std::unique_ptr<Check> MakeSmokeCheck();          // 2: the smallest call
-std::unique_ptr<Check> MakeGlanceCheck();         // 3, 4: a few hidden shapes, regimes mixed
-std::unique_ptr<Check> MakeTimedGlanceCheck();    // one audited call at the headline's timed shape
-std::unique_ptr<Check> MakeShapesCheck();         // 3, 5: hidden shapes, edges, tails, primes, one large
-std::unique_ptr<Check> MakeRegimesCheck();        // 4: regimes mixed and pure, one-hot operands
-std::unique_ptr<Check> MakeMemoryCheck();         // 7: guards on both sides, poison, complementary poison
-std::unique_ptr<Check> MakeTimedShapesCheck();    // units at every timed shape, the same slot again
-std::unique_ptr<Check> MakeDeterminismCheck();    // 9
-std::unique_ptr<Check> MakeHistoryCheck();        // 10
+std::unique_ptr<Check> MakePolicyCheck();       // 0: exports, libraries, code before the first call
+std::unique_ptr<Check> MakeSmokeCheck();        // 2: the smallest call
+std::unique_ptr<Check> MakeGlanceCheck();       // 3, 4: a few hidden shapes, regimes mixed
+std::unique_ptr<Check> MakeTimedGlanceCheck();  // one audited call at the headline's timed shape
+std::unique_ptr<Check> MakeShapesCheck();       // 3, 5: hidden shapes, edges, tails, primes, one large
+std::unique_ptr<Check> MakeRegimesCheck();      // 4: regimes mixed and pure, one-hot operands
+std::unique_ptr<Check> MakeMemoryCheck();       // 7: guards on both sides, poison, complementary poison
+std::unique_ptr<Check> MakeTimedShapesCheck();  // units at every timed shape, the same slot again
+std::unique_ptr<Check> MakeDeterminismCheck();  // 9
+std::unique_ptr<Check> MakeHistoryCheck();      // 10
 
 // The check that a reason belongs to, where any unit may have tripped over it ("memory",
 // "machine state"); else the check that was running.

@@ -187,7 +187,8 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
   // outlier's row among plain ones) would be the whole mean, and a mean of one says nothing.
   const double scale = expected.bound + 0.5 * step;
   const double weight = scale > 0.0 ? 1.0 / scale : 0.0;
-  const double rounding = std::max(RoundoffOf(rule.in), RoundoffOf(rule.dtype)) * std::abs(expected.value) + StepOf(rule.dtype, 0.0);
+  const double rounding =
+      std::max(RoundoffOf(rule.in), RoundoffOf(rule.dtype)) * std::abs(expected.value) + StepOf(rule.dtype, 0.0);
   error_square_ += error * error * weight * weight;
   bound_square_ += expected.bound * expected.bound * weight * weight;
   unit_square_ += rounding * rounding * weight * weight;
@@ -221,8 +222,12 @@ void SliceTally::Join(const SliceTally& other) {
   for (size_t i = 0; i < honest_square_.size(); ++i) honest_square_[i] += other.honest_square_[i];
 }
 
-double SliceTally::error_rms() const { return judged_ > 0 ? std::sqrt(error_square_ / static_cast<double>(judged_)) : 0.0; }
-double SliceTally::bound_rms() const { return judged_ > 0 ? std::sqrt(bound_square_ / static_cast<double>(judged_)) : 0.0; }
+double SliceTally::error_rms() const {
+  return judged_ > 0 ? std::sqrt(error_square_ / static_cast<double>(judged_)) : 0.0;
+}
+double SliceTally::bound_rms() const {
+  return judged_ > 0 ? std::sqrt(bound_square_ / static_cast<double>(judged_)) : 0.0;
+}
 
 double SliceTally::honest_rms() const {
   double worst = 0;

@@ -16,9 +16,9 @@ namespace assay {
 
 // What the executed reference says of one output element.
 struct ExpectedElement {
-  double value = 0;        // unrounded
-  double bound = 0;        // E: what an honest evaluation in the declared format may differ by
-  bool exact = false;      // every order of evaluation computes it exactly
+  double value = 0;             // unrounded
+  double bound = 0;             // E: what an honest evaluation in the declared format may differ by
+  bool exact = false;           // every order of evaluation computes it exactly
   bool no_information = false;  // an overflow within reach, or a branch that rounding could have taken otherwise
 };
 
@@ -57,7 +57,8 @@ class SliceTally {
   SliceTally(int64_t slice, size_t honest_orders) : slice_(slice), honest_square_(honest_orders, 0.0) {}
 
   // `honest`: the answers of the honest evaluations, in one order throughout; empty when none were run.
-  ElementVerdict Add(const OutputRule& rule, const ExpectedElement& expected, double actual, std::span<const double> honest);
+  ElementVerdict Add(const OutputRule& rule, const ExpectedElement& expected, double actual,
+                     std::span<const double> honest);
   // Takes over the sums of a neighbour.
   void Join(const SliceTally& other);
 
@@ -72,7 +73,9 @@ class SliceTally {
   bool has_honest() const { return honest_elements_ > 0; }
   // Mean of (got - expected) / step over elements whose own rounding dominates the bound.
   std::optional<double> bias() const;
-  double bias_values() const { return bias_values_; }  // what those elements add up to: tells slices of other data apart
+  double bias_values() const {
+    return bias_values_;
+  }  // what those elements add up to: tells slices of other data apart
 
  private:
   int64_t slice_;
@@ -88,11 +91,11 @@ std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies);
 
 struct PrecisionVerdict {
   bool ok = false;
-  std::string rule;      // "rms of one slice", "rms of most slices", "bias"
-  int64_t slice = 0;     // the worst one
+  std::string rule;   // "rms of one slice", "rms of most slices", "bias"
+  int64_t slice = 0;  // the worst one
   double measured = 0;
   double limit = 0;
-  double worst = 0;      // largest measured / limit over all rules
+  double worst = 0;  // largest measured / limit over all rules
 };
 
 // What the values of a call are made of decides what the spread of a few honest orders can tell.

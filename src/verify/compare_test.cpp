@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kU = 0x1p-24;       // f32
-constexpr double kStep1 = 0x1p-23;   // f32 at 1
+constexpr double kU = 0x1p-24;      // f32
+constexpr double kStep1 = 0x1p-23;  // f32 at 1
 
 constexpr OutputRule kF32{CompareClass::kAccumulate, DType::kF32, DType::kF32, false};
 constexpr OutputRule kFlush{CompareClass::kAccumulate, DType::kF32, DType::kF32, true};
@@ -90,8 +90,8 @@ TEST(JudgeElement, SaysHowFarOff) {
 }
 
 // Slices of `size` elements around 1 whose errors are normal with these spreads, in units of u.
-std::vector<SliceTally> Draw(size_t slices, int size, double candidate_u, double honest_u, double bound_u, uint64_t seed,
-                             const OutputRule& rule = kF32, double shift_steps = 0) {
+std::vector<SliceTally> Draw(size_t slices, int size, double candidate_u, double honest_u, double bound_u,
+                             uint64_t seed, const OutputRule& rule = kF32, double shift_steps = 0) {
   Stream stream(Seed::FromNumber(seed));
   std::vector<SliceTally> tallies;
   for (size_t s = 0; s < slices; ++s) {
@@ -189,7 +189,10 @@ TEST(JudgePrecision, HoldsTheMeanError) {
     double shift_steps;
     bool ok;
   };
-  const Case cases[] = {{"none", 0, true}, {"a fifth of a step", 0.2, true}, {"half a step: truncation", 0.5, false}, {"upward", -0.5, false}};
+  const Case cases[] = {{"none", 0, true},
+                        {"a fifth of a step", 0.2, true},
+                        {"half a step: truncation", 0.5, false},
+                        {"upward", -0.5, false}};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     // Honest orders spread by half a bf16 step, so that the mean alone decides.

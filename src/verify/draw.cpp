@@ -59,10 +59,14 @@ std::string FillOne(const Tensor& tensor, const TensorLayout& layout, const Shap
 
 std::string_view Name(Values values) {
   switch (values) {
-    case Values::kFirst: return "first regime";
-    case Values::kMixed: return "mixed regimes";
-    case Values::kPure: return "one regime a tensor";
-    case Values::kOneHot: return "one-hot";
+    case Values::kFirst:
+      return "first regime";
+    case Values::kMixed:
+      return "mixed regimes";
+    case Values::kPure:
+      return "one regime a tensor";
+    case Values::kOneHot:
+      return "one-hot";
   }
   return "";
 }
@@ -87,8 +91,7 @@ Result<DrawnCall> DrawCall(const Contract& contract, const Shape& shape, Values 
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
     if (layout.element_count == 0) continue;
     Stream stream(seed.Derive("tensor", t));
-    const std::string regime =
-        FillOne(tensor, layout, shape, values, t == hot, bytes(t), stream, drawn.structured);
+    const std::string regime = FillOne(tensor, layout, shape, values, t == hot, bytes(t), stream, drawn.structured);
     drawn.regimes += (drawn.regimes.empty() ? "" : ", ") + tensor.name + ": " + regime;
   }
   return drawn;

@@ -81,7 +81,8 @@ class FullComparisonCheck : public Check {
 
   static Result<std::optional<Rejected>> OneShape(Examination& examination, const Case& c) {
     ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-    if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+    if (auto* rejected = std::get_if<Rejected>(&started))
+      return std::optional(examination.Annotated(std::move(*rejected), c, ""));
     Probe& probe = std::get<Probe>(started);
     ASSAY_TRY(const DrawnCall drawn, probe.Load(0, c.calls.front(), examination.SlotSeed(c, 0)));
     examination.CountCase();

@@ -101,8 +101,9 @@ Rejected Examination::Refuse(Reason reason, std::string evidence) const {
 Rejected Examination::Annotated(Rejected rejected, const Case& c, std::string_view regimes) const {
   rejected.stage = subject_.stage;
   const int threads = c.threads > 0 ? c.threads : subject_.threads;
-  rejected.evidence = fmt::format("{} at {} ({} thread{}{}{}): {}", contract().name, Describe(contract(), c.shape), threads,
-                                  threads == 1 ? "" : "s", regimes.empty() ? "" : "; ", regimes, rejected.evidence);
+  rejected.evidence =
+      fmt::format("{} at {} ({} thread{}{}{}): {}", contract().name, Describe(contract(), c.shape), threads,
+                  threads == 1 ? "" : "s", regimes.empty() ? "" : "; ", regimes, rejected.evidence);
   return rejected;
 }
 

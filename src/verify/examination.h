@@ -28,10 +28,10 @@ struct Case {
   Shape shape;
   std::vector<Values> calls;
   Seed seed;
-  int threads = 0;            // 0: the subject's
+  int threads = 0;  // 0: the subject's
   uint64_t placement = 0;
-  int64_t most_slices = 0;    // compared of each call; 0: by the work they are
-  bool honest = true;         // the honest ensemble is asked too
+  int64_t most_slices = 0;  // compared of each call; 0: by the work they are
+  bool honest = true;       // the honest ensemble is asked too
 };
 
 // The answers of the reference to cases that every candidate of a campaign meets.  Inputs are secret
@@ -58,12 +58,12 @@ struct Subject {
   const Artifact* artifact = nullptr;
   Stage stage = Stage::kScreen;
   int threads = 1;
-  Seed seed;                    // of this moment of this campaign
+  Seed seed;  // of this moment of this campaign
   Reference* reference = nullptr;
-  AnswerBank* bank = nullptr;   // none in the exam, whose inputs are nobody else's
+  AnswerBank* bank = nullptr;  // none in the exam, whose inputs are nobody else's
   // Longest time of one unit of so many calls at this shape.
   std::function<std::chrono::nanoseconds(const Shape& shape, size_t calls)> limit;
-  std::vector<Shape> timed;     // of the workloads, headline first
+  std::vector<Shape> timed;  // of the workloads, headline first
 };
 
 class Examination {
@@ -89,8 +89,8 @@ class Examination {
   // Of these, unwritten elements alone.
   Result<std::optional<Rejected>> CheckWritten(Probe& probe, const Case& c, size_t slot);
   // The comparison alone, of slices that the caller chose; for the exam.
-  Result<std::optional<Rejected>> CompareSlices(Probe& probe, const Case& c, size_t slot, std::span<const int64_t> slices,
-                                                size_t honest_slices);
+  Result<std::optional<Rejected>> CompareSlices(Probe& probe, const Case& c, size_t slot,
+                                                std::span<const int64_t> slices, size_t honest_slices);
   // A wrong answer in a process with a past: when the same call is right in a fresh process, the past
   // is to blame and not the arithmetic.
   Result<std::optional<Rejected>> BlamedOnHistory(const Case& c, size_t slot, Rejected found);

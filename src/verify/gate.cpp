@@ -52,14 +52,16 @@ struct KernelGate::State {
   Result<std::chrono::nanoseconds> TimeBaseline(const Contract& contract, const Shape& shape);
   std::chrono::nanoseconds LimitOf(const Contract& contract, Desk& desk, const Shape& shape, size_t calls);
   Result<Subject> SubjectOf(const Contract& contract, const Artifact& artifact, Stage stage);
-  Result<std::optional<Rejected>> RunChecks(const Checks& checks, const Subject& subject, std::vector<CheckRecord>& records);
+  Result<std::optional<Rejected>> RunChecks(const Checks& checks, const Subject& subject,
+                                            std::vector<CheckRecord>& records);
 
   Builder& builder;
   GateOptions options;
   std::map<Digest, std::unique_ptr<Desk>> desks;  // by contract hash
 };
 
-KernelGate::KernelGate(Builder& builder, GateOptions options) : state_(std::make_unique<State>(builder, std::move(options))) {}
+KernelGate::KernelGate(Builder& builder, GateOptions options)
+    : state_(std::make_unique<State>(builder, std::move(options))) {}
 KernelGate::~KernelGate() = default;
 
 int ThreadsFor(const Contract& contract, int asked) {
@@ -104,7 +106,8 @@ Result<std::chrono::nanoseconds> KernelGate::State::TimeBaseline(const Contract&
   return refused ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(steady_clock::now() - start);
 }
 
-std::chrono::nanoseconds KernelGate::State::LimitOf(const Contract& contract, Desk& desk, const Shape& shape, size_t calls) {
+std::chrono::nanoseconds KernelGate::State::LimitOf(const Contract& contract, Desk& desk, const Shape& shape,
+                                                    size_t calls) {
   const std::chrono::nanoseconds least = kLeastLimit;
   if (std::find(desk.timed.begin(), desk.timed.end(), shape) == desk.timed.end()) return least;
   const std::string key = Describe(contract, shape);
@@ -126,7 +129,9 @@ Result<Subject> KernelGate::State::SubjectOf(const Contract& contract, const Art
   subject.reference = desk->reference.get();
   subject.bank = &desk->bank;
   subject.timed = desk->timed;
-  subject.limit = [this, &contract, desk](const Shape& shape, size_t calls) { return LimitOf(contract, *desk, shape, calls); };
+  subject.limit = [this, &contract, desk](const Shape& shape, size_t calls) {
+    return LimitOf(contract, *desk, shape, calls);
+  };
   return subject;
 }
 
@@ -138,7 +143,8 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
     Examination examination(subject);
     auto outcome = check->Run(examination);
     if (!outcome.ok()) return Annotate(std::move(outcome).error(), "check " + std::string(check->name()));
-    records.push_back({std::string(check->name()), examination.cases(), duration<double>(steady_clock::now() - start).count()});
+    records.push_back(
+        {std::string(check->name()), examination.cases(), duration<double>(steady_clock::now() - start).count()});
     elements += examination.elements();
     excluded += examination.excluded();
     if (!outcome.value()) continue;
@@ -149,10 +155,12 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
     rejected.checks = records;
     return std::optional(std::move(rejected));
   }
-  if (elements > kFewElements && !(static_cast<double>(excluded) <= kExcludedCapOfRegime * static_cast<double>(elements))) {
+  if (elements > kFewElements &&
+      !(static_cast<double>(excluded) <= kExcludedCapOfRegime * static_cast<double>(elements))) {
     return Error{ErrorCode::kInvalidInput,
                  subject.contract->name + ": the reference says nothing about " + std::to_string(excluded) + " of " +
-                     std::to_string(elements) + " elements; state a policy for overflow, or write the reference with its primitives"};
+                     std::to_string(elements) +
+                     " elements; state a policy for overflow, or write the reference with its primitives"};
   }
   return std::optional<Rejected>();
 }
@@ -174,7 +182,8 @@ Result<VerifyOutcome> KernelGate::Verify(const Contract& contract, const Screene
   return VerifyOutcome(TrustFromGate::AsVerified(screened.artifact(), std::move(records)));
 }
 
-Result<ExamOutcome> KernelGate::Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) {
+Result<ExamOutcome> KernelGate::Examine(const Contract& contract, const Candidate& candidate,
+                                        const Verified& verified) {
   ASSAY_TRY(Subject subject, state_->SubjectOf(contract, verified.artifact(), Stage::kExam));
   // Inputs and shapes that no other candidate has seen and nobody's answers were kept of.
   subject.bank = nullptr;

@@ -18,9 +18,9 @@ namespace assay {
 inline constexpr std::string_view kGateVersion = "1";
 
 struct GateOptions {
-  Seed seed;        // never enters a candidate's process
+  Seed seed;                                           // never enters a candidate's process
   std::filesystem::path cache = DefaultCacheFolder();  // of built references, as the builder's
-  int threads = 0;  // 0: what the contract's policy says, there 0: all processors
+  int threads = 0;                                     // 0: what the contract's policy says, there 0: all processors
   // Check 1, asked in the exam: builds once more elsewhere and compares.  None: not asked.
   std::function<Result<std::optional<Rejected>>(const Contract&, const Candidate&)> rebuild;
 };

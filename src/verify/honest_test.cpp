@@ -70,8 +70,9 @@ class Honest {
     if (const auto rejected = Judge(contract, *artifact, threads, seed)) {
       std::string knobs;
       for (const auto& [name, value] : candidate.value().knobs) knobs += " " + name + "=" + value;
-      tally.refused.push_back(artifact->name + knobs + " " + level + ", " + artifact->compiler + ", " + std::to_string(threads) +
-                              " threads: " + std::string(Name(rejected->reason)) + " by " + rejected->check + ": " + rejected->evidence);
+      tally.refused.push_back(artifact->name + knobs + " " + level + ", " + artifact->compiler + ", " +
+                              std::to_string(threads) + " threads: " + std::string(Name(rejected->reason)) + " by " +
+                              rejected->check + ": " + rejected->evidence);
     }
   }
 
@@ -114,11 +115,13 @@ TEST(HonestVariants, AreNeverRefused) {
   Honest honest;
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     for (int i = 0; i < variants; ++i) {
-      honest.Try(contracts[static_cast<size_t>(i) % contracts.size()], seed, i / static_cast<int>(contracts.size()), tally);
+      honest.Try(contracts[static_cast<size_t>(i) % contracts.size()], seed, i / static_cast<int>(contracts.size()),
+                 tally);
       ASSERT_FALSE(HasFatalFailure());
     }
   }
-  std::printf("    %d variants, %d without a compiler, %zu refused\n", tally.tried, tally.not_built, tally.refused.size());
+  std::printf("    %d variants, %d without a compiler, %zu refused\n", tally.tried, tally.not_built,
+              tally.refused.size());
   for (const std::string& refused : tally.refused) ADD_FAILURE() << refused;
   EXPECT_GT(tally.tried, tally.not_built);
 }

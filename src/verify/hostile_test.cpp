@@ -112,11 +112,13 @@ TEST_P(Hostile, EndsAsItsFirstLineSays) {
     const std::optional<Rejected>& rejected = outcome.value().rejected;
     Print(point, outcome.value());
     if (family.expectation->verdict != "rejected") {
-      EXPECT_FALSE(rejected.has_value()) << Name(rejected->reason) << " by " << rejected->check << ": " << rejected->evidence;
+      EXPECT_FALSE(rejected.has_value()) << Name(rejected->reason) << " by " << rejected->check << ": "
+                                         << rejected->evidence;
       continue;
     }
     ASSERT_TRUE(rejected.has_value()) << "got through";
-    EXPECT_EQ(Name(rejected->reason), Name(*family.expectation->reason)) << rejected->check << ": " << rejected->evidence;
+    EXPECT_EQ(Name(rejected->reason), Name(*family.expectation->reason))
+        << rejected->check << ": " << rejected->evidence;
     EXPECT_FALSE(rejected->evidence.empty());
   }
 }

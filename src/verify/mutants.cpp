@@ -81,7 +81,8 @@ std::vector<double> RotatedBySlice(const Answers& answers) {
 std::vector<double> HalfDone(const Answers& answers) {
   std::vector<double> values = ValuesOf(answers);
   // What was never written is poison.
-  std::fill(values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end(), std::numeric_limits<double>::quiet_NaN());
+  std::fill(values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end(),
+            std::numeric_limits<double>::quiet_NaN());
   return values;
 }
 
@@ -126,10 +127,12 @@ std::vector<Variant> AdmissionHonestVariants() {
 
 std::vector<Null> Nulls(const Contract& contract) {
   std::vector<Null> nulls{
-      {"null zeros", [](const auto&, const Answers& answers, const auto&) { return std::vector<double>(answers.elements.size(), 0.0); }},
+      {"null zeros", [](const auto&, const Answers& answers,
+                        const auto&) { return std::vector<double>(answers.elements.size(), 0.0); }},
       {"null constant", [](const auto&, const Answers& answers, const auto&) { return ConstantOf(answers); }},
       {"null stale", [](const auto&, const auto&, const Answers& others) { return ValuesOf(others); }},
-      {"null rotated by a slice", [](const auto&, const Answers& answers, const auto&) { return RotatedBySlice(answers); }},
+      {"null rotated by a slice",
+       [](const auto&, const Answers& answers, const auto&) { return RotatedBySlice(answers); }},
       {"null half done", [](const auto&, const Answers& answers, const auto&) { return HalfDone(answers); }},
   };
   for (size_t t = 0; t < contract.tensors.size(); ++t) {

@@ -70,7 +70,8 @@ void Probe::LoadBytes(size_t slot, const TimedCall& call) {
 
 Status Probe::LoadNan(size_t slot, const Seed& seed) {
   ASSAY_TRY(drawn_[slot], Load(slot, Values::kFirst, seed));
-  return DrawNanCall(*spec_.contract, spec_.shape, seed, [&](size_t tensor) { return instance_.InputBytes(tensor, slot); });
+  return DrawNanCall(*spec_.contract, spec_.shape, seed,
+                     [&](size_t tensor) { return instance_.InputBytes(tensor, slot); });
 }
 
 Result<std::optional<Rejected>> Probe::Run(std::span<const size_t> slots) {
@@ -78,7 +79,8 @@ Result<std::optional<Rejected>> Probe::Run(std::span<const size_t> slots) {
   for (const size_t slot : slots) {
     // Prepared arguments belong to these contents; made outside the unit that is judged.
     if (const auto prepare = instance_.PrepareCall(slot)) {
-      ASSAY_TRY(CallsOutcome prepared, instance_.RunUnit(std::span(&*prepare, 1), spec_.limit, WaitMode::kSleep, spec_.stage));
+      ASSAY_TRY(CallsOutcome prepared,
+                instance_.RunUnit(std::span(&*prepare, 1), spec_.limit, WaitMode::kSleep, spec_.stage));
       if (auto* rejected = std::get_if<Rejected>(&prepared)) return std::optional(std::move(*rejected));
     }
     calls.push_back(instance_.CallFor(slot, drawn_[slot].scalars));

@@ -25,8 +25,8 @@ struct ProbeSpec {
   Shape shape;
   Stage stage = Stage::kScreen;
   int threads = 1;
-  size_t calls = 1;                    // most calls of one unit; a decoy slot comes on top
-  uint64_t placement = 0;              // equal draws give equal addresses
+  size_t calls = 1;                                         // most calls of one unit; a decoy slot comes on top
+  uint64_t placement = 0;                                   // equal draws give equal addresses
   std::chrono::nanoseconds limit{std::chrono::seconds(2)};  // of one unit
 };
 

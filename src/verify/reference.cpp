@@ -58,11 +58,14 @@ Result<Dtype> FormatOf(DType dtype) {
 // under another arithmetic cannot be compared with itself.
 Status Align(const std::vector<AnswerElement>& elements, size_t count, const OracleAnswer& answer, DType precision,
              const Contract& contract, std::vector<double>& into) {
-  if (answer.outputs.size() < count) return Error{ErrorCode::kInvalidInput, contract.name + ": the reference wrote fewer elements in another arithmetic"};
+  if (answer.outputs.size() < count)
+    return Error{ErrorCode::kInvalidInput,
+                 contract.name + ": the reference wrote fewer elements in another arithmetic"};
   for (size_t e = 0; e < count; ++e) {
     const OracleOutput& output = answer.outputs[e];
     if (static_cast<size_t>(output.tensor) != elements[e].tensor || output.element != elements[e].offset) {
-      return Error{ErrorCode::kInvalidInput, contract.name + ": the reference wrote other elements in another arithmetic"};
+      return Error{ErrorCode::kInvalidInput,
+                   contract.name + ": the reference wrote other elements in another arithmetic"};
     }
     if (contract.tensors[elements[e].tensor].compare->in == precision) into[e] = output.value;
   }
@@ -81,18 +84,22 @@ struct Reference::State {
   Result<OracleQuery> Query(const TimedCall& call, DType precision, size_t slices) const;
   Status AskBounds(const TimedCall& call, std::span<const int64_t> slices, Answers& answers);
   Status MarkExact(const TimedCall& call, std::span<const int64_t> slices, Answers& answers);
-  Result<std::vector<double>> Evaluate(const TimedCall& call, const Answers& answers, size_t slices, const Variant& variant);
+  Result<std::vector<double>> Evaluate(const TimedCall& call, const Answers& answers, size_t slices,
+                                       const Variant& variant);
 };
 
 Reference::Reference(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reference::~Reference() = default;
 
-Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, const std::filesystem::path& cache, int processes) {
+Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, const std::filesystem::path& cache,
+                                                    int processes) {
   for (const Tensor& tensor : contract.tensors) {
     if (tensor.role == Role::kIn) continue;
-    if (!tensor.compare || !CanCompare(tensor.compare->kind) || tensor.compare->own_slice || !tensor.compare->given.empty()) {
+    if (!tensor.compare || !CanCompare(tensor.compare->kind) || tensor.compare->own_slice ||
+        !tensor.compare->given.empty()) {
       return Error{ErrorCode::kInvalidInput,
-                   contract.name + ": tensor " + tensor.name + ": this version compares the classes exact and accumulate, slice by slice"};
+                   contract.name + ": tensor " + tensor.name +
+                       ": this version compares the classes exact and accumulate, slice by slice"};
     }
   }
   auto state = std::make_unique<State>();
@@ -125,16 +132,19 @@ Status Reference::State::AskBounds(const TimedCall& call, std::span<const int64_
       answers.elements.resize(answer.outputs.size());
     }
     if (answer.outputs.size() != answers.elements.size()) {
-      return Error{ErrorCode::kInvalidInput, call.contract->name + ": the reference wrote other elements in another precision"};
+      return Error{ErrorCode::kInvalidInput,
+                   call.contract->name + ": the reference wrote other elements in another precision"};
     }
     for (size_t e = 0; e < answer.outputs.size(); ++e) {
       const OracleOutput& output = answer.outputs[e];
       const auto tensor = static_cast<size_t>(output.tensor);
       if (tensor >= call.contract->tensors.size() || !call.contract->tensors[tensor].compare) {
-        return Error{ErrorCode::kCorrupt, call.contract->name + ": the reference answered for a tensor that is no output"};
+        return Error{ErrorCode::kCorrupt,
+                     call.contract->name + ": the reference answered for a tensor that is no output"};
       }
       if (call.contract->tensors[tensor].compare->in != precision) continue;
-      answers.elements[e] = {tensor, output.element, {output.value, output.bound, output.exact, output.excluded || output.ambiguous}};
+      answers.elements[e] = {
+          tensor, output.element, {output.value, output.bound, output.exact, output.excluded || output.ambiguous}};
     }
   }
   return Ok();

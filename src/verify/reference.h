@@ -36,7 +36,8 @@ std::span<const Variant> HonestVariants();
 class Reference {
  public:
   // `cache`: where the built reference is kept.  `processes`: how many share one question.
-  static Result<std::unique_ptr<Reference>> Start(const Contract& contract, const std::filesystem::path& cache, int processes = 1);
+  static Result<std::unique_ptr<Reference>> Start(const Contract& contract, const std::filesystem::path& cache,
+                                                  int processes = 1);
   ~Reference();
 
   // Value and bound of these slices; the honest ensemble for the first `honest_slices` of them.

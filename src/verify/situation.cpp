@@ -39,7 +39,8 @@ std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
 Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed, Situation& situation,
                   DrawnCall& drawn) {
   Stream scalars(seed.Derive("scalars"));
-  for (const Scalar& scalar : contract.scalars) drawn.scalars.push_back(DrawScalar(scalar, shape, scalars, regime == 0));
+  for (const Scalar& scalar : contract.scalars)
+    drawn.scalars.push_back(DrawScalar(scalar, shape, scalars, regime == 0));
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
     const Tensor& tensor = contract.tensors[t];
     if (situation.bytes[t].empty()) continue;
@@ -103,7 +104,8 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
       const Seed own = seed.Derive("situation", situations.size());
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
       ASSAY_TRY(situation.answers, reference.Ask(situation.call, slices, slices.size()));
-      situation.answers.texture = TextureOf(regime == kMixedRegime ? Values::kMixed : Values::kPure, situation.call.structured);
+      situation.answers.texture =
+          TextureOf(regime == kMixedRegime ? Values::kMixed : Values::kPure, situation.call.structured);
       ASSAY_TRY(const Situation other, Draw(contract, shape, regime, own.Derive("another")));
       ASSAY_TRY(situation.others, reference.Ask(other.call, slices, 0));
       situations.push_back(std::move(situation));

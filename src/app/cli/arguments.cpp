@@ -19,7 +19,8 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) 
   std::map<std::string, std::string> pairs;
   for (const std::string& text : texts) {
     const size_t at = text.find('=');
-    if (at == std::string::npos || at == 0) throw CLI::ValidationError("--set", "wants KNOB=VALUE, got " + Printable(text));
+    if (at == std::string::npos || at == 0)
+      throw CLI::ValidationError("--set", "wants KNOB=VALUE, got " + Printable(text));
     if (!pairs.emplace(text.substr(0, at), text.substr(at + 1)).second) {
       throw CLI::ValidationError("--set", "gives " + Printable(text.substr(0, at)) + " twice");
     }
@@ -33,7 +34,8 @@ const CLI::Validator kFraction(
       double value = std::nan("");
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       const bool number = error == std::errc() && end == text.data() + text.size();
-      return number && value >= 0 && value <= 10 ? std::string() : "wants a number from 0 to 10, got " + Printable(text);
+      return number && value >= 0 && value <= 10 ? std::string()
+                                                 : "wants a number from 0 to 10, got " + Printable(text);
     },
     "FRACTION");
 
@@ -42,7 +44,8 @@ const CLI::Validator kPositive(
       double value = std::nan("");
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       const bool number = error == std::errc() && end == text.data() + text.size();
-      return number && value > 0 && value < 1e9 ? std::string() : "wants a number of seconds above 0, got " + Printable(text);
+      return number && value > 0 && value < 1e9 ? std::string()
+                                                : "wants a number of seconds above 0, got " + Printable(text);
     },
     "SECONDS");
 
@@ -51,7 +54,9 @@ const CLI::Validator kWhole(
     [](std::string& text) {
       uint64_t value = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      return error == std::errc() && end == text.data() + text.size() ? std::string() : "wants a whole number from 0 upward, got " + Printable(text);
+      return error == std::errc() && end == text.data() + text.size()
+                 ? std::string()
+                 : "wants a whole number from 0 upward, got " + Printable(text);
     },
     "WHOLE");
 
@@ -70,7 +75,8 @@ struct Line {
   int threads = 0;
   std::string resume;
   std::vector<std::string> verify_knobs, bench_knobs;
-  CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app, *report_app, *doctor_app;
+  CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app,
+      *report_app, *doctor_app;
   CLI::Option* resume_option = nullptr;
   std::vector<CLI::Option*> threads_options;
 
@@ -89,7 +95,9 @@ struct Line {
     AddRest();
   }
 
-  void AddThreads(CLI::App* command) { threads_options.push_back(command->add_option("--threads", threads)->check(CLI::Range(1, 1024))); }
+  void AddThreads(CLI::App* command) {
+    threads_options.push_back(command->add_option("--threads", threads)->check(CLI::Range(1, 1024)));
+  }
 
   void AddRun() {
     run_app = Command(app, "run");
@@ -125,7 +133,9 @@ struct Line {
     bench_app->add_option("--against", bench.against)->required();
     bench_app->add_option("--set", bench_knobs)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bench_app->add_option("--flag", bench.flags)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    bench_app->add_option("--workload", bench.workloads)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    bench_app->add_option("--workload", bench.workloads)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     AddThreads(bench_app);
     bench_app->add_option("--margin", bench.margin)->check(kFraction);
     bench_app->add_option("--json", bench.json);
@@ -144,12 +154,15 @@ struct Line {
     init_app->add_option("--entry", init.entry)->required();
     init_app->add_option("--out", init.out);
     explain_app = Command(app, "explain");
-    explain_app->add_option("TOPIC", explain.topic)->required()->check(CLI::IsMember(std::vector<std::string>{"tolerance", "reason"}));
+    explain_app->add_option("TOPIC", explain.topic)
+        ->required()
+        ->check(CLI::IsMember(std::vector<std::string>{"tolerance", "reason"}));
     explain_app->add_option("SUBJECT", explain.subject);
     explain_app->add_option("--workload", explain.workload);
     explain_app->add_option("--element", explain.element)->check(CLI::NonNegativeNumber);
     ledger_app = Command(app, "ledger");
-    ledger_app->add_option("ACTION", ledger.action)->check(CLI::IsMember(std::vector<std::string>{"list", "show", "check"}));
+    ledger_app->add_option("ACTION", ledger.action)
+        ->check(CLI::IsMember(std::vector<std::string>{"list", "show", "check"}));
     ledger_app->add_option("CAMPAIGN", ledger.campaign);
     report_app = Command(app, "report");
     report_app->add_option("CAMPAIGN", report.campaign);
@@ -160,14 +173,22 @@ struct Line {
 
   std::vector<std::string> Commands() const {
     std::vector<std::string> names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
     return names;
   }
 
   std::string Asked() const {
-    for (const auto& [command, name] : {std::pair{run_app, "run"}, {verify_app, "verify"}, {bench_app, "bench"}, {check_app, "contract check"},
-                                        {contract_app, "contract check"}, {init_app, "init"}, {explain_app, "explain"}, {ledger_app, "ledger"},
-                                        {report_app, "report"}, {doctor_app, "doctor"}}) {
+    for (const auto& [command, name] : {std::pair{run_app, "run"},
+                                        {verify_app, "verify"},
+                                        {bench_app, "bench"},
+                                        {check_app, "contract check"},
+                                        {contract_app, "contract check"},
+                                        {init_app, "init"},
+                                        {explain_app, "explain"},
+                                        {ledger_app, "ledger"},
+                                        {report_app, "report"},
+                                        {doctor_app, "doctor"}}) {
       if (command->parsed()) return name;
     }
     return "";
@@ -201,9 +222,12 @@ Arguments ParseArguments(int argc, const char* const* argv) {
   if (argc < 2) return ShowText{HelpFor(""), 4};
   const std::string first = argv[1];
   if (first == "--version") return ShowText{kVersion, 0};
-  if (const std::vector<std::string> commands = line.Commands(); first[0] != '-' && std::find(commands.begin(), commands.end(), first) == commands.end()) {
+  if (const std::vector<std::string> commands = line.Commands();
+      first[0] != '-' && std::find(commands.begin(), commands.end(), first) == commands.end()) {
     const std::string near = Nearest(first, commands);
-    return ShowText{"assay: there is no command " + Printable(first) + (near.empty() ? "" : "; did you mean " + near + "?") + "\nTry: assay --help\n", 4};
+    return ShowText{"assay: there is no command " + Printable(first) +
+                        (near.empty() ? "" : "; did you mean " + near + "?") + "\nTry: assay --help\n",
+                    4};
   }
   try {
     line.app.parse(argc, argv);
@@ -212,8 +236,8 @@ Arguments ParseArguments(int argc, const char* const* argv) {
     return ShowText{HelpFor(line.Asked()), 0};
   } catch (const CLI::Error& problem) {
     const std::string command = line.Asked();
-    return ShowText{"assay" + (command.empty() ? "" : " " + command) + ": " + Printable(problem.what()) + "\nTry: assay " +
-                        (command.empty() ? "" : command + " ") + "--help\n",
+    return ShowText{"assay" + (command.empty() ? "" : " " + command) + ": " + Printable(problem.what()) +
+                        "\nTry: assay " + (command.empty() ? "" : command + " ") + "--help\n",
                     4};
   }
 }

@@ -77,8 +77,8 @@ struct ShowText {
   int exit_code = 0;
 };
 
-using Arguments = std::variant<ShowText, RunArguments, VerifyArguments, BenchArguments, CheckArguments, InitArguments, ExplainArguments,
-                               LedgerArguments, ReportArguments, DoctorArguments>;
+using Arguments = std::variant<ShowText, RunArguments, VerifyArguments, BenchArguments, CheckArguments, InitArguments,
+                               ExplainArguments, LedgerArguments, ReportArguments, DoctorArguments>;
 
 // Usage errors are ShowText with exit code 4.
 Arguments ParseArguments(int argc, const char* const* argv);

@@ -21,10 +21,12 @@ Result<Subject> DefaultSubject(Workshop& shop, const BenchArguments& arguments) 
     ASSAY_TRY(const Campaign campaign, shop.ledger->Load(line->id));
     if (!campaign.incumbent) continue;
     for (const Attempt& attempt : campaign.attempts) {
-      if (attempt.ordinal == campaign.incumbent->attempt) return Subject{attempt.proposal.candidate, nullptr, "incumbent"};
+      if (attempt.ordinal == campaign.incumbent->attempt)
+        return Subject{attempt.proposal.candidate, nullptr, "incumbent"};
     }
   }
-  if (shop.contract.templates.empty()) return Error{ErrorCode::kInvalidInput, shop.contract.name + " has no template; name A"};
+  if (shop.contract.templates.empty())
+    return Error{ErrorCode::kInvalidInput, shop.contract.name + " has no template; name A"};
   return FindSubject(shop.contract, shop.contract.templates.front().string(), arguments.knobs, arguments.flags);
 }
 
@@ -54,9 +56,12 @@ int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& 
 Result<int> Command(const BenchArguments& arguments) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   TerminalProgress progress(terminal, OutputWidth(), false);
-  ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, {arguments.threads, arguments.workloads, arguments.margin,
-                                                               [&progress](const std::string& text) { progress.Remark(text); }}));
-  ASSAY_TRY(Subject a, arguments.file.empty() ? DefaultSubject(shop, arguments) : FindSubject(shop.contract, arguments.file, arguments.knobs, arguments.flags));
+  ASSAY_TRY(Workshop shop,
+            Workshop::Open(arguments.contract, {arguments.threads, arguments.workloads, arguments.margin,
+                                                [&progress](const std::string& text) { progress.Remark(text); }}));
+  ASSAY_TRY(Subject a, arguments.file.empty()
+                           ? DefaultSubject(shop, arguments)
+                           : FindSubject(shop.contract, arguments.file, arguments.knobs, arguments.flags));
   ASSAY_TRY(Subject b, FindSubject(shop.contract, arguments.against, {}, {}));
   if (a.label == b.label) {
     a.label += " (A)";
@@ -66,13 +71,16 @@ Result<int> Command(const BenchArguments& arguments) {
   if (const auto* refused = std::get_if<Rejected>(&gated_a)) return ShowRefusal(shop, a.label, *refused);
   ASSAY_TRY(const auto gated_b, Gated(shop, b));
   if (const auto* refused = std::get_if<Rejected>(&gated_b)) return ShowRefusal(shop, b.label, *refused);
-  ASSAY_TRY(const KernelTimer::BenchOutcome bench, shop.timer->Bench(shop.contract, std::get<Verified>(gated_a), std::get<Verified>(gated_b)));
+  ASSAY_TRY(const KernelTimer::BenchOutcome bench,
+            shop.timer->Bench(shop.contract, std::get<Verified>(gated_a), std::get<Verified>(gated_b)));
   progress.Close();
-  if (const auto* refused = std::get_if<Rejected>(&bench.outcome)) return ShowRefusal(shop, bench.rejected_arm, *refused);
+  if (const auto* refused = std::get_if<Rejected>(&bench.outcome))
+    return ShowRefusal(shop, bench.rejected_arm, *refused);
   const DecisionReport& report = std::get<DecisionReport>(bench.outcome);
   if (!arguments.json.empty()) {
     ASSAY_TRY(const Machine machine, MachineHere());
-    ASSAY_TRY_STATUS(WriteJson(arguments.json, BenchJson(report, shop.contract.name, machine, VersionsHere(shop.contract))));
+    ASSAY_TRY_STATUS(
+        WriteJson(arguments.json, BenchJson(report, shop.contract.name, machine, VersionsHere(shop.contract))));
   }
   if (arguments.json != "-") Print(BenchText(report, a.label, b.label, OutputWidth()));
   const bool decided = std::all_of(report.decisions.begin(), report.decisions.end(), [](const Decision& d) {

@@ -16,19 +16,22 @@ namespace {
 
 // What a reader of the contract would want to see before running it.
 std::string Overview(const Contract& contract, const std::vector<Template>& templates) {
-  std::string out = fmt::format("{}: {}\n  entry: {} with {} arguments\n", contract.name, contract.summary, contract.entry, contract.arguments.size());
+  std::string out = fmt::format("{}: {}\n  entry: {} with {} arguments\n", contract.name, contract.summary,
+                                contract.entry, contract.arguments.size());
   for (const Workload& workload : contract.workloads) {
     const Result<Shape> shape = WorkloadShape(contract, workload);
     if (shape.ok()) out += fmt::format("  workload {}: {}\n", workload.name, Describe(contract, shape.value()));
   }
   for (const ReferenceKernel& reference : contract.references) {
-    out += fmt::format("  {} {}: {} {}\n", reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.name, reference.source.filename().string(), Join(reference.flags, " "));
+    out += fmt::format("  {} {}: {} {}\n", reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.name,
+                       reference.source.filename().string(), Join(reference.flags, " "));
   }
   for (const Template& one : templates) {
     double points = 1;
     for (const Knob& knob : one.knobs) points *= static_cast<double>(knob.values.size());
     for (const FlagGroup& group : one.flags) points *= static_cast<double>(group.options.size());
-    out += fmt::format("  template {}: {} knobs, {} flag groups, at most {:.3g} points\n", one.name, one.knobs.size(), one.flags.size(), points);
+    out += fmt::format("  template {}: {} knobs, {} flag groups, at most {:.3g} points\n", one.name, one.knobs.size(),
+                       one.flags.size(), points);
   }
   return out + fmt::format("  {} mutants, {} honest kernels\n", contract.mutants.size(), contract.honest.size());
 }

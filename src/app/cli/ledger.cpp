@@ -44,7 +44,8 @@ Result<int> Command(const LedgerArguments& arguments) {
   ASSAY_TRY(const auto lines, ledger->Campaigns());
   TextTable table({"campaign", "contract", "started", "attempts", "stopped"});
   for (const CampaignLine& line : lines) {
-    table.Add({line.id, line.contract, line.started, std::to_string(line.attempts), line.stopped.empty() ? "unfinished" : line.stopped});
+    table.Add({line.id, line.contract, line.started, std::to_string(line.attempts),
+               line.stopped.empty() ? "unfinished" : line.stopped});
   }
   Print(lines.empty() ? "no campaigns yet\n" : table.Render(OutputWidth(), ""));
   return kDone;
@@ -53,7 +54,8 @@ Result<int> Command(const LedgerArguments& arguments) {
 Result<int> Command(const ReportArguments& arguments) {
   ASSAY_TRY(const auto ledger, OpenExisting());
   ASSAY_TRY(const Campaign campaign, ledger->Load(arguments.campaign));
-  const std::string path = arguments.out.empty() ? "report-" + campaign.contract + "-" + campaign.id + ".html" : arguments.out;
+  const std::string path =
+      arguments.out.empty() ? "report-" + campaign.contract + "-" + campaign.id + ".html" : arguments.out;
   ASSAY_TRY_STATUS(WriteFileAtomically(path, CampaignHtml(campaign)));
   Print(path + "\n");
   return kDone;

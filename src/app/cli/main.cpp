@@ -21,9 +21,12 @@ int Main(int argc, const char* const* argv) {
   Say("assay: " + Printable(error.message) + "\n");
   switch (error.code) {
     case ErrorCode::kInvalidInput:
-    case ErrorCode::kNotFound: return kUsage;
-    case ErrorCode::kInterrupted: return kInterrupted;
-    default: return kOurFault;
+    case ErrorCode::kNotFound:
+      return kUsage;
+    case ErrorCode::kInterrupted:
+      return kInterrupted;
+    default:
+      return kOurFault;
   }
 }
 

@@ -16,7 +16,8 @@ bool OutputIsTerminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
 size_t OutputWidth() {
   winsize size{};
-  if (OutputIsTerminal() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return std::min<size_t>(size.ws_col, 120);
+  if (OutputIsTerminal() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+    return std::min<size_t>(size.ws_col, 120);
   return 80;
 }
 

@@ -20,7 +20,8 @@ const Attempt* Best(const Campaign& campaign) {
   for (const Attempt& a : campaign.attempts) {
     if (a.outcome == OutcomeKind::kRejected || a.estimates.empty() || !(a.estimates[0].seconds > 0)) continue;
     const bool better = best == nullptr || (a.trust >= Trust::kVerified) > (best->trust >= Trust::kVerified) ||
-                        ((a.trust >= Trust::kVerified) == (best->trust >= Trust::kVerified) && a.estimates[0].seconds < best->estimates[0].seconds);
+                        ((a.trust >= Trust::kVerified) == (best->trust >= Trust::kVerified) &&
+                         a.estimates[0].seconds < best->estimates[0].seconds);
     if (better) best = &a;
   }
   return best;
@@ -33,7 +34,8 @@ std::string FitTo(const std::string& text, size_t width) {
 
 }  // namespace
 
-TerminalProgress::TerminalProgress(bool terminal, size_t width, bool colour) : terminal_(terminal), width_(width), colour_(colour) {}
+TerminalProgress::TerminalProgress(bool terminal, size_t width, bool colour)
+    : terminal_(terminal), width_(width), colour_(colour) {}
 
 TerminalProgress::~TerminalProgress() { Clear(); }
 
@@ -44,8 +46,13 @@ std::string AttemptLine(const Campaign& campaign, const Attempt& attempt, size_t
   if (attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened) fate = "screened";
   if (attempt.trust == Trust::kExamined) fate = "examined";
   const std::string time = attempt.estimates.empty() ? "" : Seconds(attempt.estimates[0].seconds);
-  const std::string floor = attempt.estimates.empty() || !(attempt.estimates[0].floor_fraction > 0) ? "" : fmt::format("{:.2f} of floor", attempt.estimates[0].floor_fraction);
-  return FitTo(fmt::format("[{:>3}/{}] {:<22} {:>8}  {:<13}  {}", attempt.ordinal, campaign.budget.attempts, fate, time, floor, CandidateLabel(attempt.proposal.candidate)), width) + "\n";
+  const std::string floor = attempt.estimates.empty() || !(attempt.estimates[0].floor_fraction > 0)
+                                ? ""
+                                : fmt::format("{:.2f} of floor", attempt.estimates[0].floor_fraction);
+  return FitTo(fmt::format("[{:>3}/{}] {:<22} {:>8}  {:<13}  {}", attempt.ordinal, campaign.budget.attempts, fate, time,
+                           floor, CandidateLabel(attempt.proposal.candidate)),
+               width) +
+         "\n";
 }
 
 void TerminalProgress::Entered(const Campaign& campaign, const std::string& stage, const std::string& what) {
@@ -53,7 +60,9 @@ void TerminalProgress::Entered(const Campaign& campaign, const std::string& stag
   what_ = what;
   remark_.clear();
   const Attempt* best = Best(campaign);
-  best_ = best == nullptr ? "" : fmt::format("best {} (attempt {}{})", Seconds(best->estimates[0].seconds), best->ordinal, best->trust >= Trust::kVerified ? "" : ", unproved");
+  best_ = best == nullptr ? ""
+                          : fmt::format("best {} (attempt {}{})", Seconds(best->estimates[0].seconds), best->ordinal,
+                                        best->trust >= Trust::kVerified ? "" : ", unproved");
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   // The coronation costs about a third of what the attempts cost; good enough to tell minutes from hours.
   if (campaign.budget.spent >= 2) expected_seconds_ = elapsed / campaign.budget.spent * campaign.budget.attempts * 1.35;

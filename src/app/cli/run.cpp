@@ -55,12 +55,17 @@ Result<Campaign> Resumed(const RunArguments& a, Workshop& shop, Recorded& record
     for (const CampaignLine& line : lines) {
       if (line.contract == shop.contract.name && line.stopped.empty()) id = line.id;
     }
-    if (id.empty()) return Error{ErrorCode::kNotFound, "no unfinished campaign of " + shop.contract.name + " in this workspace; see `assay ledger`"};
+    if (id.empty())
+      return Error{ErrorCode::kNotFound,
+                   "no unfinished campaign of " + shop.contract.name + " in this workspace; see `assay ledger`"};
   }
   ASSAY_TRY(Campaign campaign, shop.ledger->Load(id));
-  if (!campaign.stopped.why.empty()) return Error{ErrorCode::kInvalidInput, "campaign " + id + " has ended (" + campaign.stopped.why + "); see `assay ledger show " + id + "`"};
+  if (!campaign.stopped.why.empty())
+    return Error{ErrorCode::kInvalidInput,
+                 "campaign " + id + " has ended (" + campaign.stopped.why + "); see `assay ledger show " + id + "`"};
   if (campaign.contract_hash != shop.contract.hash) {
-    return Error{ErrorCode::kInvalidInput, "the contract " + shop.contract.name + " changed since campaign " + id + " began; start a new campaign"};
+    return Error{ErrorCode::kInvalidInput, "the contract " + shop.contract.name + " changed since campaign " + id +
+                                               " began; start a new campaign"};
   }
   ASSAY_TRY(recorded.revisions, shop.ledger->LoadRevisions(id));
   ASSAY_TRY(recorded.rankings, shop.ledger->LoadRankings(id));
@@ -75,8 +80,9 @@ Result<Campaign> Resumed(const RunArguments& a, Workshop& shop, Recorded& record
 
 int ExitCode(const Campaign& campaign) {
   if (campaign.stopped.why == "interrupted") return kInterrupted;
-  const bool all_rejected = !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
-                                                                      [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
+  const bool all_rejected =
+      !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
+                                                [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
   if (all_rejected) return kRefused;
   if (!campaign.incumbent || campaign.incumbent->decisions.empty()) return kNoVerdict;
   const DecisionKind kind = campaign.incumbent->decisions[0].kind;
@@ -89,14 +95,18 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
   ASSAY_TRY(std::vector<Template> templates, ReadTemplates(shop.contract));
   ASSAY_TRY(const Space space, Space::Make(std::move(templates)));
   ASSAY_TRY(const auto strategy, MakeStrategy(campaign.strategy, space, Seed::FromNumber(campaign.seed)));
-  ASSAY_TRY(const Admission admission, shop.Admitted([&] { progress.Entered(campaign, "admission", shop.contract.name); }));
+  ASSAY_TRY(const Admission admission,
+            shop.Admitted([&] { progress.Entered(campaign, "admission", shop.contract.name); }));
   if (!admission.admitted) {
-    return Error{ErrorCode::kInvalidInput, shop.contract.name + " is not admitted: " + Join(admission.complaints, "; ") + "; see `assay contract check " + shop.contract.name + "`"};
+    return Error{ErrorCode::kInvalidInput, shop.contract.name +
+                                               " is not admitted: " + Join(admission.complaints, "; ") +
+                                               "; see `assay contract check " + shop.contract.name + "`"};
   }
   if (!arguments.resume) ASSAY_TRY_STATUS(shop.ledger->Begin(campaign));
   CampaignHistory history;
   SystemClock clock;
-  const Tools tools{*shop.builder, shop.inspector, *shop.gate, *shop.timer, history, *shop.ledger, *strategy, clock, progress, g_interrupted};
+  const Tools tools{*shop.builder, shop.inspector, *shop.gate, *shop.timer, history,
+                    *shop.ledger,  *strategy,      clock,      progress,    g_interrupted};
   ASSAY_TRY_STATUS(RunCampaign(shop.contract, campaign, recorded, {}, tools));
   for (const StrategyEntry& entry : Strategies()) {
     if (entry.name != campaign.strategy) campaign.stopped.untried.emplace_back(entry.name);
@@ -114,16 +124,19 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
 Result<int> Command(const RunArguments& arguments) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   TerminalProgress progress(terminal, OutputWidth(), terminal && std::getenv("NO_COLOR") == nullptr);
-  WorkshopOptions options{arguments.threads, arguments.workloads, arguments.margin, [&progress](const std::string& text) { progress.Remark(text); }};
+  WorkshopOptions options{arguments.threads, arguments.workloads, arguments.margin,
+                          [&progress](const std::string& text) { progress.Remark(text); }};
   ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, options));
   ASSAY_TRY(const Campaign campaign, Play(arguments, shop, progress));
   progress.Close();
-  const std::string page = arguments.report.empty() ? "report-" + campaign.contract + "-" + campaign.id + ".html" : arguments.report;
+  const std::string page =
+      arguments.report.empty() ? "report-" + campaign.contract + "-" + campaign.id + ".html" : arguments.report;
   ASSAY_TRY_STATUS(WriteFileAtomically(page, CampaignHtml(campaign)));
   ASSAY_TRY_STATUS(WriteJson(arguments.json, CampaignJson(campaign)));
   if (arguments.json != "-") {
     Print("\n" + CampaignSummary(campaign, OutputWidth()));
-    if (campaign.stopped.why == "interrupted") Print("  continue: assay run " + arguments.contract + " --resume " + campaign.id + "\n");
+    if (campaign.stopped.why == "interrupted")
+      Print("  continue: assay run " + arguments.contract + " --resume " + campaign.id + "\n");
     Print("  replay: " + campaign.command + "\n  report: " + std::filesystem::absolute(page).string() + "\n");
   }
   return ExitCode(campaign);

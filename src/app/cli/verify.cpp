@@ -84,14 +84,17 @@ Result<Attempt> Way::Walk() {
 
   if (last_ == Stage::kMeasure) {
     shop_.timer->SetWitness(std::get<Verified>(verified));
-    ASSAY_TRY(const EstimateOutcome timed, shop_.timer->Estimate(shop_.contract, std::get<Screened>(screened), nullptr));
+    ASSAY_TRY(const EstimateOutcome timed,
+              shop_.timer->Estimate(shop_.contract, std::get<Screened>(screened), nullptr));
     if (const auto* refused = std::get_if<Rejected>(&timed)) return Refuse(*refused), attempt_;
     attempt_.stage = Stage::kMeasure;
     attempt_.estimates = std::get<Estimates>(timed).workloads;
     return attempt_;
   }
-  if (!subject_.candidate) return Error{ErrorCode::kInvalidInput, subject_.label + " is a baseline or peer; only candidates sit the exam"};
-  ASSAY_TRY(const ExamOutcome examined, shop_.gate->Examine(shop_.contract, *subject_.candidate, std::get<Verified>(verified)));
+  if (!subject_.candidate)
+    return Error{ErrorCode::kInvalidInput, subject_.label + " is a baseline or peer; only candidates sit the exam"};
+  ASSAY_TRY(const ExamOutcome examined,
+            shop_.gate->Examine(shop_.contract, *subject_.candidate, std::get<Verified>(verified)));
   if (const auto* refused = std::get_if<Rejected>(&examined)) return Refuse(*refused), attempt_;
   Passed(Stage::kExam, Trust::kExamined, std::get<Examined>(examined));
   return attempt_;
@@ -113,7 +116,8 @@ Result<int> Command(const VerifyArguments& arguments) {
   const Attempt& attempt = walked.value();
   if (!arguments.json.empty()) {
     ASSAY_TRY(const Machine machine, MachineHere());
-    ASSAY_TRY_STATUS(WriteJson(arguments.json, VerdictJson(attempt, shop.contract.name, machine, VersionsHere(shop.contract))));
+    ASSAY_TRY_STATUS(
+        WriteJson(arguments.json, VerdictJson(attempt, shop.contract.name, machine, VersionsHere(shop.contract))));
   }
   if (arguments.json != "-") Print(VerdictText(attempt, shop.contract.name, OutputWidth()));
   return attempt.rejected ? kRefused : kDone;

@@ -21,7 +21,8 @@ Status CheckWorkloads(const Contract& contract, const std::vector<std::string>& 
     if (contract.FindWorkload(workload) != nullptr) continue;
     std::vector<std::string> names;
     for (const Workload& known : contract.workloads) names.push_back(known.name);
-    return Error{ErrorCode::kInvalidInput, contract.name + " has no workload " + Printable(workload) + "; it has " + Join(names, ", ")};
+    return Error{ErrorCode::kInvalidInput,
+                 contract.name + " has no workload " + Printable(workload) + "; it has " + Join(names, ", ")};
   }
   return Ok();
 }
@@ -51,8 +52,11 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
   shop.threads = ThreadsFor(shop.contract, options.threads.value_or(0));
   shop.builder = std::make_unique<CppBuilder>(cache);
   CppBuilder* builder = shop.builder.get();
-  const auto rebuild = [builder](const Contract& contract, const Candidate& candidate) { return builder->RebuildsToSameCode(contract, candidate); };
-  shop.gate = std::make_unique<KernelGate>(*builder, GateOptions{shop.secret.Derive("gate"), cache, options.threads.value_or(0), rebuild});
+  const auto rebuild = [builder](const Contract& contract, const Candidate& candidate) {
+    return builder->RebuildsToSameCode(contract, candidate);
+  };
+  shop.gate = std::make_unique<KernelGate>(
+      *builder, GateOptions{shop.secret.Derive("gate"), cache, options.threads.value_or(0), rebuild});
   shop.auditor = std::make_unique<SliceAuditor>(shop.secret.Derive("audit"), cache);
   TimerOptions timing;
   timing.threads = options.threads.value_or(0);
@@ -88,7 +92,8 @@ Result<std::vector<Template>> ReadTemplates(const Contract& contract) {
   return templates;
 }
 
-Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs, const std::vector<std::string>& flags) {
+Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs,
+                            const std::vector<std::string>& flags) {
   std::error_code error;
   std::filesystem::path file;
   if (std::filesystem::is_regular_file(what, error)) file = what;
@@ -104,17 +109,24 @@ Result<Subject> FindSubject(const Contract& contract, const std::string& what, c
   }
   for (const ReferenceKernel& reference : contract.references) names.push_back(reference.name);
   if (const ReferenceKernel* reference = contract.FindReference(what)) {
-    if (!knobs.empty() || !flags.empty()) return Error{ErrorCode::kInvalidInput, what + " is a " + (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") + " and has no knobs or flag groups"};
+    if (!knobs.empty() || !flags.empty())
+      return Error{ErrorCode::kInvalidInput, what + " is a " +
+                                                 (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") +
+                                                 " and has no knobs or flag groups"};
     return Subject{std::nullopt, reference, what};
   }
   const std::string near = Nearest(what, names);
-  return Error{ErrorCode::kNotFound, Printable(what) + ": no such file, and " + contract.name + " has no template, baseline or peer of that name" +
-                                         (near.empty() ? "; it has " + Join(names, ", ") : "; did you mean " + near + "?")};
+  return Error{ErrorCode::kNotFound,
+               Printable(what) + ": no such file, and " + contract.name +
+                   " has no template, baseline or peer of that name" +
+                   (near.empty() ? "; it has " + Join(names, ", ") : "; did you mean " + near + "?")};
 }
 
 Result<BuildOutcome> BuildSubject(Workshop& workshop, const Subject& subject) {
-  Result<BuildOutcome> built = subject.reference != nullptr ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
-                                                            : workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
+  Result<BuildOutcome> built =
+      subject.reference != nullptr
+          ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
+          : workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
   if (built.ok()) {
     if (auto* artifact = std::get_if<Artifact>(&built.value())) artifact->name = subject.label;
   }
@@ -130,7 +142,8 @@ Versions VersionsHere(const Contract& contract) {
       // The file a soname leads to carries the library's version.
       const auto library = FindLibrary(name);
       std::error_code error;
-      if (library.ok() && !library.value().files.empty()) versions[name] = std::filesystem::canonical(library.value().files.front(), error).filename().string();
+      if (library.ok() && !library.value().files.empty())
+        versions[name] = std::filesystem::canonical(library.value().files.front(), error).filename().string();
     }
   }
   return versions;

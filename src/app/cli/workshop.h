@@ -48,11 +48,12 @@ struct Workshop {
 
 // A candidate of a contract's template, baseline or peer by name, or of a file; `what` is the user's word.
 struct Subject {
-  std::optional<Candidate> candidate;              // of a source with knobs
-  const ReferenceKernel* reference = nullptr;      // else a baseline or peer
+  std::optional<Candidate> candidate;          // of a source with knobs
+  const ReferenceKernel* reference = nullptr;  // else a baseline or peer
   std::string label;
 };
-Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs, const std::vector<std::string>& flags);
+Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs,
+                            const std::vector<std::string>& flags);
 Result<BuildOutcome> BuildSubject(Workshop& workshop, const Subject& subject);
 
 // The contract's templates, read.

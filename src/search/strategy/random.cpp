@@ -3,7 +3,8 @@
 
 namespace assay {
 
-std::optional<RoundProposer::Slot> RandomStrategy::Fill(const Standing& /*standing*/, size_t /*index*/, Stream& stream) const {
+std::optional<RoundProposer::Slot> RandomStrategy::Fill(const Standing& /*standing*/, size_t /*index*/,
+                                                        Stream& stream) const {
   const std::optional<Point> point = space().Random(stream);
   if (!point) return std::nullopt;
   return Slot{*point, {}, "explorer"};

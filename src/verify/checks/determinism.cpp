@@ -30,7 +30,8 @@ class DeterminismCheck : public Check {
 
  private:
   // One thread instead of all, elsewhere in memory.
-  static Result<std::optional<Rejected>> Elsewhere(Examination& examination, Case c, const FreshRun& first, uint64_t placement) {
+  static Result<std::optional<Rejected>> Elsewhere(Examination& examination, Case c, const FreshRun& first,
+                                                   uint64_t placement) {
     c.placement = placement;
     c.threads = 1;
     ASSAY_TRY(FreshRun one, RunFresh(examination, c, true));
@@ -38,8 +39,9 @@ class DeterminismCheck : public Check {
     if (examination.contract().policy.deterministic != Determinism::kYes || one.outputs == first.outputs) {
       return std::optional<Rejected>();
     }
-    return std::optional(Differs(examination, c, one.regimes, first.outputs, one.outputs,
-                                 "another number of threads or other addresses gave other bits, which the policy forbids"));
+    return std::optional(
+        Differs(examination, c, one.regimes, first.outputs, one.outputs,
+                "another number of threads or other addresses gave other bits, which the policy forbids"));
   }
 };
 

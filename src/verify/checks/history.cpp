@@ -59,7 +59,8 @@ class HistoryCheck : public Check {
     return dense;
   }
 
-  Result<std::optional<Rejected>> OneProcess(Examination& examination, const Shape& shape, size_t ordinal, uint64_t placement) {
+  Result<std::optional<Rejected>> OneProcess(Examination& examination, const Shape& shape, size_t ordinal,
+                                             uint64_t placement) {
     Case c;
     c.shape = shape;
     // Slot 0 first, then slot 1, then slot 0 again with new contents; the seeds of the steps differ.
@@ -68,13 +69,15 @@ class HistoryCheck : public Check {
     c.placement = placement;
     c.honest = false;
     ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-    if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+    if (auto* rejected = std::get_if<Rejected>(&started))
+      return std::optional(examination.Annotated(std::move(*rejected), c, ""));
     Probe& probe = std::get<Probe>(started);
     ASSAY_TRY(const bool survived, CallWithNan(examination, probe, c));
     // NaN may be outside what the contract promises: dying of it is no fault, and a new process goes on.
     if (!survived) {
       ASSAY_TRY(started, examination.StartProbe(c));
-      if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+      if (auto* rejected = std::get_if<Rejected>(&started))
+        return std::optional(examination.Annotated(std::move(*rejected), c, ""));
     }
     return Steps(examination, std::get<Probe>(started), c);
   }

@@ -22,7 +22,8 @@ class MemoryCheck : public Check {
 
   Result<std::optional<Rejected>> Run(Examination& examination) override {
     Stream stream = examination.Draws(name());
-    const std::vector<Shape> shapes = DrawShapes(examination.contract(), kShapes, {.flops = 1e6, .bytes = 1 << 20}, stream);
+    const std::vector<Shape> shapes =
+        DrawShapes(examination.contract(), kShapes, {.flops = 1e6, .bytes = 1 << 20}, stream);
     for (size_t s = 0; s < shapes.size(); ++s) {
       for (uint64_t side = 0; side < kPlacements; ++side) {
         Case c;
@@ -36,7 +37,8 @@ class MemoryCheck : public Check {
         if (refused) return refused;
       }
       if (!HasTypeWithoutNan(examination.contract())) continue;
-      ASSAY_TRY(std::optional<Rejected> refused, Complementary(examination, shapes[s], stream.Next(), shapes.size() + s));
+      ASSAY_TRY(std::optional<Rejected> refused,
+                Complementary(examination, shapes[s], stream.Next(), shapes.size() + s));
       if (refused) return refused;
     }
     return std::optional<Rejected>();
@@ -58,7 +60,8 @@ class MemoryCheck : public Check {
     std::vector<std::byte> first;
     for (const bool complement : {false, true}) {
       ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-      if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+      if (auto* rejected = std::get_if<Rejected>(&started))
+        return std::optional(examination.Annotated(std::move(*rejected), c, ""));
       Probe& probe = std::get<Probe>(started);
       ASSAY_TRY(const DrawnCall drawn, probe.Load(0, Values::kMixed, examination.SlotSeed(c, 0), complement));
       examination.CountCase();
@@ -68,8 +71,9 @@ class MemoryCheck : public Check {
       if (!complement) first = outputs;
       if (complement && outputs != first) {
         return std::optional(examination.Annotated(
-            examination.Refuse(Reason::kWrongAnswer, "an output depends on what lay in it before the call, or beside the inputs"), c,
-            drawn.regimes));
+            examination.Refuse(Reason::kWrongAnswer,
+                               "an output depends on what lay in it before the call, or beside the inputs"),
+            c, drawn.regimes));
       }
     }
     return std::optional<Rejected>();

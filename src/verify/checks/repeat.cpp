@@ -31,7 +31,8 @@ Result<FreshRun> RunFresh(Examination& examination, const Case& c, bool compare)
   return ran;
 }
 
-Result<std::optional<Rejected>> RepeatsTo(Examination& examination, const Case& c, const std::vector<std::byte>& outputs) {
+Result<std::optional<Rejected>> RepeatsTo(Examination& examination, const Case& c,
+                                          const std::vector<std::byte>& outputs) {
   if (examination.contract().policy.deterministic == Determinism::kNo) return std::optional<Rejected>();
   ASSAY_TRY(FreshRun again, RunFresh(examination, c, false));
   if (again.refused) return std::move(again.refused);

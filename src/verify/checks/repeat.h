@@ -20,7 +20,8 @@ Result<FreshRun> RunFresh(Examination& examination, const Case& c, bool compare)
 
 // The same call in one more process at the same addresses must give these bits: no process is shown
 // one content twice, so a repeat inside one would prove nothing.  Silent where the policy asks for none.
-Result<std::optional<Rejected>> RepeatsTo(Examination& examination, const Case& c, const std::vector<std::byte>& outputs);
+Result<std::optional<Rejected>> RepeatsTo(Examination& examination, const Case& c,
+                                          const std::vector<std::byte>& outputs);
 
 // The refusal when two runs differ.
 Rejected Differs(Examination& examination, const Case& c, const std::string& regimes, const std::vector<std::byte>& one,

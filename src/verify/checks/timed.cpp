@@ -42,9 +42,11 @@ class TimedShapesCheck : public Check {
   }
 
   // `outputs`: what the first unit left.
-  static Result<std::optional<Rejected>> Units(Examination& examination, const Case& c, std::vector<std::byte>& outputs) {
+  static Result<std::optional<Rejected>> Units(Examination& examination, const Case& c,
+                                               std::vector<std::byte>& outputs) {
     ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
-    if (auto* rejected = std::get_if<Rejected>(&started)) return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+    if (auto* rejected = std::get_if<Rejected>(&started))
+      return std::optional(examination.Annotated(std::move(*rejected), c, ""));
     Probe& probe = std::get<Probe>(started);
     for (uint64_t unit = 0; unit < kUnits; ++unit) {
       const Case now = Unit(c, unit);
