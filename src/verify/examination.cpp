@@ -15,6 +15,7 @@ namespace {
 
 // Work of the slices of one call that are compared in screen and verify, and the most of them.
 constexpr double kComparedOperations = 3e6;
+constexpr double kComparedElements = 50'000;
 constexpr int64_t kFewestSlices = 16;
 constexpr int64_t kMostSlices = 512;
 // Slices whose honest ensemble is asked: eight evaluations more.
@@ -62,13 +63,20 @@ const Answers& AnswerBank::Keep(const Seed& of_case, size_t slot, Answers answer
   return answers_[KeyOf(of_case, slot)] = std::move(answers);
 }
 
-int64_t SlicesToCompare(const Contract& contract, const Shape& shape, double operations) {
+int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations, double elements) {
   const int64_t count = SliceCount(contract, shape);
+  if (count <= kFewestSlices) return count;
+  double answered = 0;
+  for (const Tensor& tensor : contract.tensors) {
+    if (tensor.role == Role::kIn || shape.absent_tensors.contains(tensor.name)) continue;
+    const auto layout = LayoutOf(contract, tensor, shape);
+    if (layout.ok()) answered += static_cast<double>(layout.value().element_count);
+  }
   const auto work = Operations(contract, shape);
-  if (count <= kFewestSlices || !work.ok()) return std::min(count, kMostSlices);
-  const double of_one = std::max(work.value() / static_cast<double>(count), 1.0);
-  const auto affordable = static_cast<int64_t>(std::min(operations / of_one, 1e9));
-  return std::clamp(affordable, std::min(kFewestSlices, count), std::min(kMostSlices, count));
+  const auto all = static_cast<double>(count);
+  const double by_work = work.ok() ? operations * all / std::max(work.value(), 1.0) : all;
+  const double by_elements = elements * all / std::max(answered, 1.0);
+  return std::clamp(static_cast<int64_t>(std::min({by_work, by_elements, 1e9})), kFewestSlices, std::min(kMostSlices, count));
 }
 
 Examination::Examination(Subject subject) : subject_(std::move(subject)) {
@@ -125,7 +133,7 @@ Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case
     if (const Answers* known = subject_.bank->Find(c.seed, slot)) return known;
   }
   Stream stream(c.seed.Derive("audit", slot));
-  const int64_t most = c.most_slices > 0 ? c.most_slices : SlicesToCompare(contract(), c.shape, kComparedOperations);
+  const int64_t most = c.most_slices > 0 ? c.most_slices : SlicesOf(contract(), c.shape, kComparedOperations, kComparedElements);
   const std::vector<int64_t> slices = DrawSlices(SliceCount(contract(), c.shape), most, stream);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, c.honest ? kHonestSlices : 0));
   answers.texture = TextureOf(c.calls[slot], call.structured);

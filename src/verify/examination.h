@@ -116,8 +116,8 @@ class Examination {
   int64_t cases_ = 0, excluded_ = 0, elements_ = 0;
 };
 
-// How many slices of a call are compared: all of small calls, enough of large ones that a moment is
-// spent on them.
-int64_t SlicesToCompare(const Contract& contract, const Shape& shape, double operations);
+// How many slices of a call are compared: all of small calls, of large ones as many as cost about so
+// many operations of the reference and so many answered elements, and never fewer than a handful.
+int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations, double elements);
 
 }  // namespace assay

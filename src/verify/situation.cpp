@@ -6,12 +6,14 @@
 
 #include "contract/values.h"
 #include "verify/draw.h"
+#include "verify/examination.h"
 
 namespace assay {
 namespace {
 
 constexpr ShapeLimits kLimits{.flops = 2e6, .bytes = 1 << 21};
 constexpr int64_t kMostSlices = 64;
+constexpr double kElements = 20'000;
 constexpr size_t kShapes = 2;
 
 size_t RegimeCount(const Contract& contract) {
@@ -99,7 +101,7 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
   Stream stream(seed.Derive("shapes"));
   std::vector<Situation> situations;
   for (const Shape& shape : DrawnShapes(contract, stream)) {
-    const std::vector<int64_t> slices = DrawSlices(SliceCount(contract, shape), kMostSlices, stream);
+    const std::vector<int64_t> slices = DrawSlices(SliceCount(contract, shape), std::min(kMostSlices, SlicesOf(contract, shape, kLimits.flops, kElements)), stream);
     for (const size_t regime : regimes) {
       const Seed own = seed.Derive("situation", situations.size());
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
