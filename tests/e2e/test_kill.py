@@ -55,7 +55,7 @@ class Kill(Workspace):
         if seconds is not None:
             strike = time.monotonic() + self.random.uniform(0, seconds)
             return lambda: time.monotonic() >= strike
-        rows, moment, seen = len(self.events()) + self.random.randrange(BUDGET + 3), self.random.uniform(0, 1.5), []
+        rows, moment, seen = len(self.events()) + self.random.randrange(4), self.random.uniform(0, 1.5), []  # a campaign has some seventeen rows
 
         def due():
             if not seen and len(self.events()) >= rows:
