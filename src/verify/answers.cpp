@@ -37,7 +37,15 @@ class OutputJudge {
   OutputJudge(const Contract& contract, size_t tensor, size_t orders)
       : tensor_(tensor), rule_(RuleOf(contract, contract.tensors[tensor])), orders_(orders) {}
 
-  void Begin(int64_t slice) { tallies_.emplace_back(slice, orders_); }
+  void Begin(int64_t slice) {
+    tallies_.emplace_back(slice, orders_);
+    largest_ = 0;
+  }
+  // Where terms cancel, a short chain has a bound far above its value: the slice's largest says what they were like.
+  void Foresee(const AnswerElement& element) {
+    const double size = std::abs(element.expected.value);
+    if (std::isfinite(size)) largest_ = std::max(largest_, size);
+  }
 
   void Add(const AnswerElement& element, double actual, std::span<const double> honest, Judgement& judgement) {
     const ElementVerdict verdict = tallies_.back().Add(rule_, element.expected, actual, honest);
@@ -45,8 +53,7 @@ class OutputJudge {
     if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
     const double ratio = RatioOf(verdict);
     judgement.worst = std::max(judgement.worst, ratio);
-    const bool short_chain =
-        element.expected.bound <= kShortChain * RoundoffOf(rule_.in) * std::abs(element.expected.value);
+    const bool short_chain = element.expected.bound <= kShortChain * RoundoffOf(rule_.in) * largest_;
     if (!short_chain) judgement.worst_estimated = std::max(judgement.worst_estimated, ratio);
     if (verdict.result != ElementResult::kWrong || !(ratio > worst_element_)) return;
     worst_element_ = ratio;
@@ -70,6 +77,7 @@ class OutputJudge {
   size_t orders_;
   std::vector<SliceTally> tallies_;
   double worst_element_ = 0;
+  double largest_ = 0;  // of the slice under way
 };
 
 Judgement JudgeWith(const Contract& contract, const Answers& answers, const std::function<double(size_t)>& actual) {
@@ -82,6 +90,9 @@ Judgement JudgeWith(const Contract& contract, const Answers& answers, const std:
   for (size_t s = 0; s < answers.slices.size(); ++s) {
     for (auto& judge : judges) {
       if (judge) judge->Begin(answers.slices[s]);
+    }
+    for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
+      judges[answers.elements[e].tensor]->Foresee(answers.elements[e]);
     }
     for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
       const AnswerElement& element = answers.elements[e];

@@ -2,6 +2,7 @@
 #include "verify/gate.h"
 
 #include <sched.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +34,20 @@ struct Desk {
   std::vector<Shape> timed;
   std::map<std::string, std::chrono::nanoseconds> reference_time;  // of one call, by shape
 };
+
+int ProcessorsAllowed() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return std::max(CPU_COUNT(&allowed), 1);
+}
+
+// The least limit, longer by as much as the machine is crowded: who waits for its turn does not hang.
+std::chrono::nanoseconds LeastLimit() {
+  double load = 0;
+  if (::getloadavg(&load, 1) != 1) load = 0;
+  const double crowding = std::clamp(load / ProcessorsAllowed(), 1.0, 10.0);
+  return std::chrono::nanoseconds(static_cast<int64_t>(crowding * std::chrono::duration<double, std::nano>(kLeastLimit).count()));
+}
 
 Result<std::vector<Shape>> TimedShapes(const Contract& contract) {
   std::vector<Shape> shapes;
@@ -67,9 +82,7 @@ KernelGate::~KernelGate() = default;
 int ThreadsFor(const Contract& contract, int asked) {
   if (asked > 0) return asked;
   if (contract.policy.threads > 0) return contract.policy.threads;
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return std::max(CPU_COUNT(&allowed), 1);
+  return ProcessorsAllowed();
 }
 
 Result<Desk*> KernelGate::State::DeskOf(const Contract& contract) {
@@ -108,7 +121,7 @@ Result<std::chrono::nanoseconds> KernelGate::State::TimeBaseline(const Contract&
 
 std::chrono::nanoseconds KernelGate::State::LimitOf(const Contract& contract, Desk& desk, const Shape& shape,
                                                     size_t calls) {
-  const std::chrono::nanoseconds least = kLeastLimit;
+  const std::chrono::nanoseconds least = LeastLimit();
   if (std::find(desk.timed.begin(), desk.timed.end(), shape) == desk.timed.end()) return least;
   const std::string key = Describe(contract, shape);
   if (!desk.reference_time.contains(key)) {
