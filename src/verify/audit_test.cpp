@@ -37,7 +37,8 @@ class Auditing : public testing::Test {
     for (int64_t r = 0; r < kRows; ++r) {
       double sum = 0;
       for (int64_t c = 0; c < kColumns; ++c) sum += std::exp(static_cast<double>(x_[Index(r, c)]));
-      for (int64_t c = 0; c < kColumns; ++c) y_[Index(r, c)] = static_cast<float>(std::exp(static_cast<double>(x_[Index(r, c)])) / sum);
+      for (int64_t c = 0; c < kColumns; ++c)
+        y_[Index(r, c)] = static_cast<float>(std::exp(static_cast<double>(x_[Index(r, c)])) / sum);
     }
   }
   static size_t Index(int64_t r, int64_t c) { return static_cast<size_t>(r * kColumns + c); }
@@ -112,12 +113,16 @@ class Exam : public testing::Test {
 TEST_F(Exam, CrownsAnHonestKernel) {
   const auto outcome = Take(kSource / "tests/hostile/honest_lanes.cpp");
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
-  if (const auto* refused = std::get_if<Rejected>(&outcome.value())) FAIL() << refused->check << ": " << refused->evidence;
+  if (const auto* refused = std::get_if<Rejected>(&outcome.value()))
+    FAIL() << refused->check << ": " << refused->evidence;
   const auto& checks = std::get<Examined>(outcome.value()).checks();
   for (const char* name : {"builds twice to the same code", "second compiler", "full comparison at the timed shapes"}) {
-    EXPECT_TRUE(std::any_of(checks.begin(), checks.end(), [&](const CheckRecord& c) { return c.name == name; })) << name;
+    EXPECT_TRUE(std::any_of(checks.begin(), checks.end(), [&](const CheckRecord& c) { return c.name == name; }))
+        << name;
   }
-  for (const CheckRecord& check : checks) std::printf("    %-40s %5lld cases %7.3f s\n", check.name.c_str(), static_cast<long long>(check.cases), check.seconds);
+  for (const CheckRecord& check : checks)
+    std::printf("    %-40s %5lld cases %7.3f s\n", check.name.c_str(), static_cast<long long>(check.cases),
+                check.seconds);
 }
 
 TEST_F(Exam, ComparesEverySliceOfTheTimedShape) {

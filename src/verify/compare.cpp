@@ -56,7 +56,8 @@ ElementVerdict JudgeExactly(const OutputRule& rule, const ExpectedElement& expec
   const double limit = rounded == expected.value ? 0.0 : std::abs(rounded - expected.value);
   const bool right = error <= limit;
   // The one right answer is not off at all, however far from the unrounded value it lies.
-  return right ? ElementVerdict{ElementResult::kRight, 0.0, limit} : ElementVerdict{ElementResult::kWrong, error, limit};
+  return right ? ElementVerdict{ElementResult::kRight, 0.0, limit}
+               : ElementVerdict{ElementResult::kWrong, error, limit};
 }
 
 ElementVerdict JudgeWithin(const OutputRule& rule, const ExpectedElement& expected, double actual) {

@@ -76,7 +76,8 @@ int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations
   const auto all = static_cast<double>(count);
   const double by_work = work.ok() ? operations * all / std::max(work.value(), 1.0) : all;
   const double by_elements = elements * all / std::max(answered, 1.0);
-  return std::clamp(static_cast<int64_t>(std::min({by_work, by_elements, 1e9})), kFewestSlices, std::min(kMostSlices, count));
+  return std::clamp(static_cast<int64_t>(std::min({by_work, by_elements, 1e9})), kFewestSlices,
+                    std::min(kMostSlices, count));
 }
 
 Examination::Examination(Subject subject) : subject_(std::move(subject)) {
@@ -133,7 +134,8 @@ Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case
     if (const Answers* known = subject_.bank->Find(c.seed, slot)) return known;
   }
   Stream stream(c.seed.Derive("audit", slot));
-  const int64_t most = c.most_slices > 0 ? c.most_slices : SlicesOf(contract(), c.shape, kComparedOperations, kComparedElements);
+  const int64_t most =
+      c.most_slices > 0 ? c.most_slices : SlicesOf(contract(), c.shape, kComparedOperations, kComparedElements);
   const std::vector<int64_t> slices = DrawSlices(SliceCount(contract(), c.shape), most, stream);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, c.honest ? kHonestSlices : 0));
   answers.texture = TextureOf(c.calls[slot], call.structured);

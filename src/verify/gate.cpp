@@ -46,7 +46,8 @@ std::chrono::nanoseconds LeastLimit() {
   double load = 0;
   if (::getloadavg(&load, 1) != 1) load = 0;
   const double crowding = std::clamp(load / ProcessorsAllowed(), 1.0, 10.0);
-  return std::chrono::nanoseconds(static_cast<int64_t>(crowding * std::chrono::duration<double, std::nano>(kLeastLimit).count()));
+  return std::chrono::nanoseconds(
+      static_cast<int64_t>(crowding * std::chrono::duration<double, std::nano>(kLeastLimit).count()));
 }
 
 Result<std::vector<Shape>> TimedShapes(const Contract& contract) {

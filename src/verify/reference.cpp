@@ -97,7 +97,9 @@ Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, co
     if (tensor.role == Role::kIn) continue;
     // A call hands over an inout tensor as the kernel left it; what the reference would need is gone.
     if (tensor.role == Role::kInOut) {
-      return Error{ErrorCode::kInvalidInput, contract.name + ": tensor " + tensor.name + ": this version compares outputs, not tensors that are changed in place"};
+      return Error{ErrorCode::kInvalidInput,
+                   contract.name + ": tensor " + tensor.name +
+                       ": this version compares outputs, not tensors that are changed in place"};
     }
     if (!tensor.compare || !CanCompare(tensor.compare->kind) || tensor.compare->own_slice ||
         !tensor.compare->given.empty()) {

@@ -101,7 +101,9 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
   Stream stream(seed.Derive("shapes"));
   std::vector<Situation> situations;
   for (const Shape& shape : DrawnShapes(contract, stream)) {
-    const std::vector<int64_t> slices = DrawSlices(SliceCount(contract, shape), std::min(kMostSlices, SlicesOf(contract, shape, kLimits.flops, kElements)), stream);
+    const std::vector<int64_t> slices =
+        DrawSlices(SliceCount(contract, shape),
+                   std::min(kMostSlices, SlicesOf(contract, shape, kLimits.flops, kElements)), stream);
     for (const size_t regime : regimes) {
       const Seed own = seed.Derive("situation", situations.size());
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
