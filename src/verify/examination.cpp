@@ -21,7 +21,7 @@ constexpr int64_t kMostSlices = 512;
 // Slices whose honest ensemble is asked: eight evaluations more.
 constexpr size_t kHonestSlices = 32;
 // Null units that give a thread which still works the time to betray itself: some milliseconds.
-constexpr int kPatience = 64;
+constexpr int kPatience = 512;
 // Trials for a smaller failing input, and when to stop looking.
 constexpr int kShrinkTrials = 8;
 constexpr std::chrono::milliseconds kShrinkTime{400};
