@@ -43,7 +43,7 @@ class Init(Workspace):
             self.assertEqual(1, count, f"no axis {axis} in the draft")
         text = re.sub(r"(?m)^#? ?\[cost\]\n#? ?flops\s*=.*$", '[cost]\nflops = "rows*columns"', text)
         text = re.sub(r'(?m)^(summary\s*=\s*)""', r'\g<1>"Weighted sums of rows"', text)
-        text = re.sub(r"(?m)^(axes\s*=\s*)\{[^}]*\}", r"\g<1>{ rows = 128, columns = 512 }", text)
+        text = re.sub(r"(?m)^(axes\s*=\s*)\{[^}]*\}", r"\g<1>{ rows = 32, columns = 128 }", text)
         return re.sub(r"#\s*FILL IN[^\n]*", "", text)
 
     def test_from_a_c_file_to_a_proved_winner(self):
