@@ -91,12 +91,15 @@ std::string OutcomeCounts(const Campaign& campaign) {
   return Join(parts, ", ") + (why.empty() ? "" : " (" + Join(why, ", ") + ")");
 }
 
+bool EveryProposalRejected(const Campaign& campaign) {
+  return !campaign.attempts.empty() &&
+         std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
+                     [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
+}
+
 std::string Headline(const Campaign& campaign) {
   if (!campaign.incumbent) {
-    const bool all_rejected =
-        !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
-                                                  [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
-    if (all_rejected) return campaign.contract + ": every proposal was rejected";
+    if (EveryProposalRejected(campaign)) return campaign.contract + ": every proposal was rejected";
     return campaign.contract + ": no candidate was examined" +
            (campaign.stopped.why.empty() ? "" : " (stopped: " + campaign.stopped.why + ")");
   }

@@ -10,6 +10,9 @@ namespace assay {
 // The claim in one line: strongest reference first, or why there is none.
 std::string Headline(const Campaign& campaign);
 
+// There were proposals and none stands: exit 1 of `assay run`.
+bool EveryProposalRejected(const Campaign& campaign);
+
 // What `assay run` ends with; plain text no wider than `width`.
 std::string CampaignSummary(const Campaign& campaign, size_t width);
 

@@ -80,10 +80,7 @@ Result<Campaign> Resumed(const RunArguments& a, Workshop& shop, Recorded& record
 
 int ExitCode(const Campaign& campaign) {
   if (campaign.stopped.why == "interrupted") return kInterrupted;
-  const bool all_rejected =
-      !campaign.attempts.empty() && std::all_of(campaign.attempts.begin(), campaign.attempts.end(),
-                                                [](const Attempt& a) { return a.outcome == OutcomeKind::kRejected; });
-  if (all_rejected) return kRefused;
+  if (EveryProposalRejected(campaign)) return kRefused;
   if (!campaign.incumbent || campaign.incumbent->decisions.empty()) return kNoVerdict;
   const DecisionKind kind = campaign.incumbent->decisions[0].kind;
   return kind == DecisionKind::kUndecided || kind == DecisionKind::kUnstable ? kNoVerdict : kDone;
