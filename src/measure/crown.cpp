@@ -20,7 +20,7 @@ constexpr double kDearWitness = 8;
 // A redrawn group costs as much as a kept one; when every second one is lost the machine is too busy.
 constexpr int kFreeRedraws = 6;
 constexpr int kBandwidthEvery = 4;
-constexpr double kSlowProbe = 0.85;  // of what the clock promises: the probe shared its core
+constexpr double kSlowProbe = 0.85;  // of the run's usual peak: somebody has come to share the cores
 
 using BenchOutcome = KernelTimer::BenchOutcome;
 

@@ -180,7 +180,7 @@ RunRates::RunRates(MachineRates first, int threads) : first_(std::move(first)), 
 
 RunRates RunRates::Anew() const {
   RunRates next = *this;
-  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_}) values->clear();
+  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_, &next.shares_}) values->clear();
   return next;
 }
 
@@ -220,7 +220,8 @@ double RunRates::ProbePeak() {
     Add(rates);
     break;
   }
-  return share;
+  shares_.push_back(share);
+  return share / assay::Median(shares_);
 }
 
 Status RunRates::ProbeBandwidth() {

@@ -57,8 +57,10 @@ class RunRates {
   // `first` is what MeasureRates gave at the start.
   RunRates(MachineRates first, int threads);
 
-  // 3 ms: the widest kernels beside the chain.  Returns peak over what the clock of the same
-  // moment promises; far below 1 the core was shared with somebody.
+  // 3 ms: the widest kernels beside the chain.  Returns the peak's share of what the clock of the
+  // same moment promises, over what that share usually is in this stretch; far below 1 the cores
+  // were shared with somebody who usually is not there.  A guest cannot tell a stranger on the
+  // other half of its cores from a slow machine; both are the same for all arms of a group.
   double ProbePeak();
   // About 20 ms once the memory is there (which it is only during the probe).
   Status ProbeBandwidth();
@@ -82,6 +84,7 @@ class RunRates {
   MachineRates first_, best_;
   int threads_;
   std::vector<double> peaks_1t_, peaks_, clocks_, copies_, triads_;
+  std::vector<double> shares_;  // of every probe, kept or left out
 };
 
 }  // namespace assay

@@ -18,7 +18,9 @@ namespace {
 constexpr int kRounds = 10;
 constexpr size_t kMostThreads = 64;
 
-std::vector<int> Threads(pid_t pid) {
+}  // namespace
+
+std::vector<int> ThreadsOf(pid_t pid) {
   std::vector<int> threads;
   std::error_code failed;
   const std::filesystem::directory_iterator folder("/proc/" + std::to_string(pid) + "/task", failed);
@@ -32,6 +34,8 @@ std::vector<int> Threads(pid_t pid) {
   std::sort(threads.begin(), threads.end());
   return threads;
 }
+
+namespace {
 
 // "NUMBER arg... stack-pointer program-counter", where NUMBER is -1 outside of system calls.
 ThreadSample ReadSample(pid_t pid, int thread) {
@@ -66,7 +70,7 @@ std::vector<ThreadSample> SampleThreads(Session::State& state) {
     if (!ending.ok() || ending.value()) return {};
     const pid_t pid = state.process->job();
     int ordinal = 0;
-    for (const int thread : Threads(pid)) {
+    for (const int thread : ThreadsOf(pid)) {
       ThreadSample sample = ReadSample(pid, thread);
       sample.round = round;
       sample.thread = ordinal++;

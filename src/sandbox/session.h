@@ -44,7 +44,7 @@ struct SessionSpec {
   size_t environment_padding = 0;  // bytes of a meaningless environment variable
   size_t stack_offset = 0;         // bytes by which the main stack is moved, in whole 16s
   uint64_t placement_draw = 0;     // decides for each buffer which end touches the guard page
-  std::vector<int> cpus;           // affinity of all threads; empty: inherited
+  std::vector<int> cpus;           // one for each thread of the team, in turn; empty: inherited
   bool trusted = false;            // peers, baselines, oracle: may open the listed libraries, JIT, make threads
   WallMode walls = WallMode::kAll;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <immintrin.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -134,6 +135,26 @@ bool Session::State::AwaitDone(uint32_t before, std::chrono::nanoseconds limit, 
   }
 }
 
+// Woken together after a stop, two threads often land on one core and share it for milliseconds
+// before the scheduler moves one: then the same unit takes three times as long, at random.
+void Session::State::PinTeam() {
+  const std::vector<int>& cpus = spec.cpus;
+  if (cpus.empty()) return;
+  const std::vector<int> threads = ThreadsOf(process->job());
+  if (threads == pinned) return;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const bool of_team = i < static_cast<size_t>(spec.threads);
+    for (size_t k = 0; k < cpus.size(); ++k) {
+      if (!of_team || k == i % cpus.size()) CPU_SET(static_cast<size_t>(cpus[k]), &set);
+    }
+    // A thread that has ended meanwhile needs no processor.
+    static_cast<void>(::sched_setaffinity(threads[i], sizeof(set), &set));
+  }
+  pinned = threads;
+}
+
 Result<UnitOutcome> Session::Run(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode) {
   State& state = *state_;
   if (!state.stopped) return Error{ErrorCode::kUnavailable, "the session has ended"};
@@ -141,6 +162,7 @@ Result<UnitOutcome> Session::Run(std::span<const Call> calls, std::chrono::nanos
   const uint32_t before = state.report->done.load(std::memory_order_acquire);
   if (++state.sequence == ring::kDead) state.sequence = 1;
   state.plan->sequence.store(state.sequence, std::memory_order_release);
+  state.PinTeam();
   state.stopped = false;
   UnitTiming timing;
 

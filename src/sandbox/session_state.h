@@ -29,7 +29,8 @@ struct Session::State {
   std::optional<JailedProcess> process;
   bool stopped = false;
   uint32_t sequence = 0;
-  int64_t cpu_ns = 0;  // of the process when it was last stopped
+  int64_t cpu_ns = 0;        // of the process when it was last stopped
+  std::vector<int> pinned;  // threads that have a processor of their own
   std::optional<jail::RefusalReport> refusal;
 
   uint64_t SlotAddress(int buffer, int slot) const;
@@ -38,6 +39,8 @@ struct Session::State {
   void TakeMessages();
   std::string Printed() const;
   int ThreadsNow() const;
+  // Gives each thread of the team one processor.
+  void PinTeam();
   // The process is dead and reaped: what to tell about it.
   Ended Explain(const Ending& ending);
   std::optional<FaultPlace> Locate(uint64_t address) const;
@@ -49,6 +52,8 @@ int64_t MonotonicNs();
 std::string ReadProcFile(const std::string& path);
 // CPU time of all threads of a process; exact while it is stopped.
 int64_t ProcessCpuNs(pid_t pid);
+// Its threads, the oldest first: the main thread, the team, then what a trusted library started.
+std::vector<int> ThreadsOf(pid_t pid);
 // Ten rounds of where each thread stands; leaves the process stopped.  Empty when it died meanwhile.
 std::vector<ThreadSample> SampleThreads(Session::State& state);
 

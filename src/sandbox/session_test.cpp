@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -142,6 +143,38 @@ TEST(Session, RenewsInputsAndKeepsSlotsApart) {
     }
     EXPECT_TRUE(session->StillPoison(1, 2, 0, 400)) << "the decoy";
     EXPECT_TRUE(session->stopped());
+  }
+}
+
+TEST(Session, GivesEachThreadOfTheTeamAProcessorOfItsOwn) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  std::vector<int> cpus;
+  for (int i = 0; i < CPU_SETSIZE && cpus.size() < 2; ++i) {
+    if (CPU_ISSET(static_cast<size_t>(i), &allowed)) cpus.push_back(i);
+  }
+  if (cpus.size() < 2) GTEST_SKIP() << "one processor";
+  const auto object = CompileShared(R"(
+    #define _GNU_SOURCE
+    #include <sched.h>
+    void place(int* at, long rounds) {
+      #pragma omp parallel num_threads(2)
+      {
+        extern int omp_get_thread_num(void);
+        at[omp_get_thread_num()] = sched_getcpu();
+        for (volatile long i = 0; i < rounds; i++) {}
+      }
+    })");
+  SessionSpec spec = SpecOf(object, {"place"}, {{"at", 8, Access::kOutput}});
+  spec.threads = 2;
+  spec.cpus = {cpus[1], cpus[0]};
+  auto session = StartOrFail(spec);
+  ASSERT_TRUE(session);
+  for (int unit = 0; unit < 50; ++unit) {
+    RunOrFail(*session, {Call{0, {PointerArgument{0, 0}, IntegerArgument{1000}}}});
+    ASSERT_EQ(At<int32_t>(session->Output(0, 0), 0), cpus[1]) << unit;
+    ASSERT_EQ(At<int32_t>(session->Output(0, 0), 1), cpus[0]) << unit;
   }
 }
 

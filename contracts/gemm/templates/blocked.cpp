@@ -13,9 +13,9 @@
 // block of B must stay in L2); LOOP; MC.
 //
 // assay:template blocked
-// assay:knob MR = 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 8
+// assay:knob MR = 4 | 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 6
 // assay:knob NS = 1 | 2 | 3 | 4 | 5 default 2
-// assay:when 14 <= MR * NS and MR * NS + NS + 1 <= 32
+// assay:when 8 <= MR * NS and MR * NS + NS + 1 <= 32
 // assay:knob KC = 128 | 192 | 256 | 384 | 512 default 256
 // assay:knob MC = 64 | 128 | 256 | 512 | 1024 default 128
 // assay:knob NC = 128 | 256 | 384 | 512 | 1024 default 256

@@ -13,9 +13,9 @@
 // floats of B must stay in L2); FETCH, because long panels do not stay in L1.
 //
 // assay:template whole_k
-// assay:knob MR = 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 8
+// assay:knob MR = 4 | 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 6
 // assay:knob NS = 1 | 2 | 3 | 4 | 5 default 2
-// assay:when 14 <= MR * NS and MR * NS + NS + 1 <= 32
+// assay:when 8 <= MR * NS and MR * NS + NS + 1 <= 32
 // assay:knob MC = 128 | 256 | 512 | 1024 | 2048 default 512
 // assay:knob NC = 32 | 64 | 96 | 128 | 192 | 256 default 96
 // assay:knob UNROLL = 1 | 2 | 4

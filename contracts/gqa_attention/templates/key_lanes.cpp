@@ -16,11 +16,11 @@
 // KEY_BLOCK (scores and probabilities of one tile must stay in L1, the block's K and V in L2); TILES.
 //
 // assay:template key_lanes
-// assay:knob MR = 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 8
+// assay:knob MR = 4 | 5 | 6 | 7 | 8 | 9 | 10 | 12 | 14 default 6
 // assay:knob NS = 1 | 2 | 3 | 4 | 5 default 2
 // assay:knob NP = 1 | 2 | 3 | 4 default 2
-// assay:when 14 <= MR * NS and MR * NS + NS + 1 <= 32
-// assay:when 14 <= MR * NP and MR * NP + NP + 1 <= 32
+// assay:when 8 <= MR * NS and MR * NS + NS + 1 <= 32
+// assay:when 8 <= MR * NP and MR * NP + NP + 1 <= 32
 // assay:knob KEY_BLOCK = 128 | 192 | 256 | 384 | 512 | 768 default 256
 // assay:knob TILES = 2 | 4 | 6 | 8 | 12 default 4
 // assay:knob UNROLL_QK = 1 | 2 | 4

@@ -15,10 +15,10 @@
 //
 // assay:template query_lanes
 // assay:knob RV = 1 | 2 | 3 | 4 default 2
-// assay:knob JR = 4 | 5 | 6 | 7 | 8 | 10 | 12 | 16 | 20 default 8
-// assay:knob DR = 4 | 5 | 6 | 8 | 10 | 12 | 16 | 20 default 8
-// assay:when 14 <= RV * JR and RV * JR + RV + 1 <= 32
-// assay:when 14 <= RV * DR and RV * DR + RV + 1 <= 32
+// assay:knob JR = 4 | 5 | 6 | 7 | 8 | 10 | 12 | 16 | 20 default 6
+// assay:knob DR = 4 | 5 | 6 | 7 | 8 | 10 | 12 | 16 | 20 default 6
+// assay:when 8 <= RV * JR and RV * JR + RV + 1 <= 32
+// assay:when 8 <= RV * DR and RV * DR + RV + 1 <= 32
 // assay:knob KEY_BLOCK = 64 | 96 | 128 | 192 | 256 default 128
 // assay:knob TILES = 1 | 2 | 3 | 4 | 6 default 2
 // assay:knob KEYS = copied | in_place

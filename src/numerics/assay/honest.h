@@ -318,10 +318,12 @@ struct Ops<Honest> {
 
 namespace internal {
 
-// exp(logit - top), or the same through base two with the constant folded in.
+// exp(logit - top), or the same through base two with the constant folded in.  Kernels fold the
+// logits' scale into that constant as well, and its rounding is then the same for all keys: errors
+// that all lean one way do not average out, so the ensemble has to know them.
 inline double HonestWeight(double logit, double top) {
   if (environment.elementary != Elementary::kExp2) return HonestFunction(Fn::kExp, RoundOperation(logit - top));
-  const double log2e = RoundOperation(1.0 / kLn2), folded = RoundOperation(top * log2e);
+  const double log2e = RoundOperation(1.0 / kLn2) * (1.0 + environment.u), folded = RoundOperation(top * log2e);
   const double product = environment.fma ? logit * log2e : RoundOperation(logit * log2e);
   return HonestFunction(Fn::kExp2, RoundOperation(product - folded));
 }
