@@ -121,6 +121,37 @@ TEST(Bounded, HonestAttentionIsInside) {
   }
 }
 
+// One key outweighs a thousand others whose weights are alike and lie near the last place of the sum:
+// added one after the other each is lost or becomes a whole unit in the last place.  The inputs'
+// mantissas are random, and the errors conspire all the same.
+TEST(Bounded, WeightsBelowTheLastPlaceOfTheirSumConspire) {
+  constexpr int64_t kKeys = 1024, kWidth = 64;
+  double worst = 0.0;
+  for (const double logit : {15.6, 16.2, 16.5, 16.7, 17.0, 18.0}) {
+    SCOPED_TRACE(logit);
+    ReferenceRun run;
+    run.Axis("T", kKeys);
+    run.Axis("D", kWidth);
+    run.Scalar("scale", 1.0);
+    run.In("q", Dtype::kF32, {1, kWidth}, std::vector<double>(kWidth, 1.0));
+    std::vector<double> keys = testing::Draw(Data::kNormal, kKeys * kWidth, kWidth, 7);
+    for (double& key : keys) key *= 1e-4;
+    for (size_t d = 0; d < kWidth; ++d) keys[d] = logit / kWidth;
+    run.In("k", Dtype::kF32, {1, kKeys, kWidth}, keys);
+    run.In("v", Dtype::kF32, {1, kKeys, kWidth}, testing::Draw(Data::kOffset100, kKeys * kWidth, kWidth, 8));
+    run.Out("o", Dtype::kF32, {1, kWidth});
+    run.Out("lse", Dtype::kF32, {1});
+    testing::AllSlices(run, 1);
+    run.query.regime = Regime::kRandom;
+    run.query.outputs = 65;
+    ExpectHonestInside(run, AttentionReference{}, 65, 0.0);
+    const OracleAnswer bounded = MustRun(run, AttentionReference{}, Arithmetic::kBounded, 65);
+    run.query.order = Order::kInOrder;
+    worst = std::max(worst, Compare(bounded, MustRun(run, AttentionReference{}, Arithmetic::kHonest, 65)).worst);
+  }
+  EXPECT_GT(worst, 0.3);  // of a bound that has room for it, and not for much more
+}
+
 // A long sum of equal numbers is what the probabilistic growth must not be used for.
 TEST(Bounded, OnlyTheStructuredBoundHoldsForConstantRows) {
   ReferenceRun run = testing::Rows(Data::kConstant, 1, 65536, false, 1);

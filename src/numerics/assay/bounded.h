@@ -5,6 +5,9 @@
 // of Wilkinson, to first order, with the n-ary primitives as units so that errors which cancel
 // inside them cancel here too.  The rules and their sources are in docs/numerics.md.
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -18,6 +21,34 @@
 namespace assay {
 
 inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+namespace internal {
+
+// Of a sum of terms of one sign: how many of its roundings may lean one way although mantissas are
+// random.  Equal steps all round alike (exponentials of logits near zero), so terms that agree to
+// 1/64 count in full, the largest such cluster.  A step below the sum's last place is lost or becomes
+// a whole one, each time: terms under 8 u of the sum count by what either can come to.
+inline double LinedUp(const std::vector<double>& terms, double total) {
+  constexpr int kPerOctave = 64, kOctaves = 64, kBins = kPerOctave * kOctaves;
+  constexpr int kBitsBelow = 52 - 6;  // what is left of a double's bits names the bin
+  double largest = 0.0;
+  for (const double term : terms) largest = std::fmax(largest, term);
+  if (!(largest > 0.0 && total < kNoBound)) return 0.0;
+  std::array<int32_t, kBins + 1> bins{};
+  const auto top = static_cast<int64_t>(std::bit_cast<uint64_t>(largest) >> kBitsBelow);
+  const double last_place = environment.u * total;
+  double small = 0.0;
+  for (const double term : terms) {
+    const int64_t bin = top - static_cast<int64_t>(std::bit_cast<uint64_t>(term) >> kBitsBelow);
+    if (bin < kBins) ++bins[static_cast<size_t>(bin)];
+    if (term < 8.0 * last_place) small += std::fmin(term / last_place, 1.0);
+  }
+  int32_t cluster = 0;
+  for (size_t i = 0; i < kBins; ++i) cluster = std::max(cluster, bins[i] + bins[i + 1]);
+  return cluster + small;
+}
+
+}  // namespace internal
 
 struct Bounded : Number<Bounded> {
   double value = 0.0;
@@ -143,26 +174,27 @@ struct Ops<Bounded> {
   // Wrapping around in 32 bits would make an answer of any size.
   static Bounded IntegerSum(double sum, double magnitude) { return {sum, magnitude < 0x1p31 ? 0.0 : kNoBound, true}; }
 
-  // Terms of one sign within a factor of two grow in even steps, whatever the inputs were drawn from
-  // (exponentials of logits near zero): their rounding errors line up, and the sum is structured.
   template <class Term>
   static Bounded Sum(int64_t n, Term&& term) {
-    double sum = 0.0, magnitude = 0.0, errors = 0.0, least = kNoBound, most = 0.0;
+    double sum = 0.0, magnitude = 0.0, errors = 0.0;
     bool integer = true;
+    std::vector<double> terms;
+    const bool keeps = environment.random && Growth(static_cast<double>(n)) < static_cast<double>(n);
+    if (keeps) terms.reserve(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) {
       const Bounded t = term(i);
       sum += t.value;
       magnitude += std::fabs(t.value);
       errors += t.Converted();
       integer = integer && t.integer;
-      least = std::fmin(least, std::fabs(t.value));
-      most = std::fmax(most, std::fabs(t.value));
+      if (keeps) terms.push_back(std::fabs(t.value));
     }
     const double roundings = static_cast<double>(n > 0 ? n - 1 : 0);
     if (integer) return IntegerSum(sum, magnitude);
-    const bool even = std::fabs(sum) == magnitude && most <= 2.0 * least;
-    return SumOf(roundings, sum, magnitude,
-                 errors + (even ? (roundings - Growth(roundings)) * environment.u * magnitude : 0.0));
+    // With terms of both signs the errors of small steps cancel like the terms do.
+    const double lined_up = std::fabs(sum) == magnitude ? internal::LinedUp(terms, magnitude) : 0.0;
+    const double more = std::fmin(lined_up, roundings - Growth(roundings));
+    return SumOf(roundings, sum, magnitude, errors + more * environment.u * magnitude);
   }
 
   template <class A, class B>
@@ -250,7 +282,7 @@ struct SoftmaxWeights {
   double total = 0.0;
   double carried = 0.0;  // sum of p_j times the relative error of weight j
   double lower = 0.0;    // least that the sum of the p_j can come to with those errors
-  bool even = false;     // all within a factor of two: a sum of them is structured
+  double growth = 0.0;   // factor c(n) of a sum of them
   bool bounded = true;
 };
 
@@ -264,14 +296,12 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
   weights.resize(count);
   relative.resize(count);
   SoftmaxWeights result;
-  double farthest = 0.0;
   result.top = -kNoBound;
   for (size_t j = 0; j < count; ++j) result.top = std::fmax(result.top, store.logit(static_cast<int64_t>(j)).value);
   for (size_t j = 0; j < count; ++j) {
     const Bounded& logit = store.logit(static_cast<int64_t>(j));
     const double distance = result.top - logit.value, e = logit.Converted();
     const double weight = std::exp(-distance);
-    farthest = std::fmax(farthest, distance);
     weights[j] = weight;
     result.total += weight;
     const double carried = e < 1e-3 ? e * (1.0 + e) : std::expm1(e);
@@ -279,7 +309,8 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
     // A weight that vanishes in double stays without effect only if its logit cannot reach up again.
     if (weight == 0.0 && !(e < kNoBound && (e == 0.0 || distance > 2.0 * e))) result.bounded = false;
   }
-  result.even = farthest <= 0.6931471805599453;
+  const auto n = static_cast<double>(count);
+  result.growth = std::fmin(n, Growth(n) + LinedUp(weights, result.total));
   for (size_t j = 0; j < count; ++j) {
     weights[j] /= result.total;
     result.carried += weights[j] * relative[j];
@@ -300,7 +331,7 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
   const int64_t count = store.count(), width = store.width();
   const auto size = static_cast<size_t>(width);
   const internal::SoftmaxWeights weights = internal::WeighLogits(store);
-  const double n = static_cast<double>(count), growth = weights.even ? n : Growth(n), u = env.u;
+  const double n = static_cast<double>(count), growth = weights.growth, u = env.u;
   work.sum.assign(size, 0.0);
   work.magnitude.assign(size, 0.0);
   work.spread.assign(size, 0.0);
