@@ -290,12 +290,17 @@ Status Loop::PromoteRound(int round, size_t first) {
 }
 
 void Loop::Decided(const Trial& trial, const DecisionReport& report) {
-  Incumbent incumbent{trial.attempt.ordinal, true, 0, {}, report.decisions};
-  const auto mine = report.seconds.find("winner");
+  Incumbent incumbent;
+  incumbent.attempt = trial.attempt.ordinal;
+  incumbent.examined = true;
+  incumbent.decisions = report.decisions;
+  const auto mine = report.seconds.find(report.winner);
   if (!report.floors.empty()) {
     incumbent.floor = report.floors[0];
     if (mine != report.seconds.end() && mine->second > 0)
       incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
+    if (report.winner_high > 0) incumbent.floor_low = incumbent.floor.seconds / report.winner_high;
+    if (report.winner_low > 0) incumbent.floor_high = incumbent.floor.seconds / report.winner_low;
   }
   campaign_.incumbent = incumbent;
   campaign_.decision = report;

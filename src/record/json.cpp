@@ -177,6 +177,7 @@ Ordered ToJson(const DecisionReport& r) {
           {"rates", ToJson(r.rates)},
           {"seconds", seconds},
           {"workload_seconds", by_workload},
+          {"winner", {{"arm", r.winner}, {"low", Number(r.winner_low)}, {"high", Number(r.winner_high)}}},
           {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
           {"control_found", r.control_found},
           {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })},
@@ -191,6 +192,9 @@ DecisionReport ReportFrom(const Json& j) {
   for (const auto& [workload, arms] : j.at("workload_seconds").items()) {
     for (const auto& [arm, value] : arms.items()) r.workload_seconds[workload][arm] = Real(value);
   }
+  r.winner = j.at("winner").at("arm");
+  r.winner_low = Real(j.at("winner").at("low"));
+  r.winner_high = Real(j.at("winner").at("high"));
   r.aa_low = Real(j.at("aa").at("low"));
   r.aa_high = Real(j.at("aa").at("high"));
   r.control_found = j.at("control_found");
@@ -407,6 +411,8 @@ Campaign HeadFrom(const Json& j) {
     incumbent.attempt = i.at("attempt");
     incumbent.examined = i.at("examined");
     incumbent.floor_fraction = Real(i.at("floor_fraction"));
+    incumbent.floor_low = Real(i.at("floor_interval").at("low"));
+    incumbent.floor_high = Real(i.at("floor_interval").at("high"));
     incumbent.floor = FloorFrom(i.at("floor"));
     incumbent.decisions = FromList<Decision>(i.at("decisions"), DecisionFrom);
     c.incumbent = incumbent;
@@ -423,6 +429,7 @@ Ordered IncumbentJson(const Incumbent& i) {
   return {{"attempt", i.attempt},
           {"examined", i.examined},
           {"floor_fraction", Number(i.floor_fraction)},
+          {"floor_interval", {{"low", Number(i.floor_low)}, {"high", Number(i.floor_high)}}},
           {"floor", ToJson(i.floor)},
           {"speedup", speedup},
           {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};

@@ -50,7 +50,8 @@ std::string Top(const Campaign& c) {
         fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}",
                     Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
-    out += Fact("Floor", fmt::format("{:.3f} of the {} measured in this run", c.incumbent->floor_fraction,
+    out += Fact("Floor", fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run",
+                                     c.incumbent->floor_fraction, c.incumbent->floor_low, c.incumbent->floor_high,
                                      c.incumbent->floor.bound_by));
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,

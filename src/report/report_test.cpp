@@ -22,7 +22,7 @@ TEST(Summary, LeadsWithTheStrongestReferenceAndFitsTheTerminal) {
   for (const size_t width : {80, 100}) ExpectNoLineWiderThan(CampaignSummary(campaign, width), width);
   const std::string text = CampaignSummary(campaign, 80);
   EXPECT_LT(text.find("openblas128"), text.find("strict"));
-  EXPECT_NE(text.find("0.820 of the f32 peak"), std::string::npos);
+  EXPECT_NE(text.find("0.820 (0.800 .. 0.840) of the f32 peak"), std::string::npos);
   EXPECT_NE(text.find("1 rejected (wrong_answer 1)"), std::string::npos) << text;
 }
 

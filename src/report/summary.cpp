@@ -49,9 +49,11 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 }
 
 std::string FloorLine(const Incumbent& i) {
-  if (!(i.floor_fraction > 0)) return "floor: not reached by a measured time in this run";
+  if (!(i.floor_fraction > 0)) return "floor: no decision timed the winner against it";
   const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
-  return fmt::format("floor: {:.3f} of the {} measured in this run ({}), workload {}", i.floor_fraction,
+  const std::string interval =
+      i.floor_low > 0 ? fmt::format(" ({:.3f} .. {:.3f})", i.floor_low, i.floor_high) : std::string();
+  return fmt::format("floor: {:.3f}{} of the {} measured in this run ({}), workload {}", i.floor_fraction, interval,
                      i.floor.bound_by, Rate(i.floor.peak_in_run, bytes), i.floor.workload);
 }
 

@@ -50,7 +50,7 @@ inline Campaign SampleCampaign() {
     }
     c.attempts.push_back(a);
   }
-  Incumbent incumbent{4, true, 0.82, {"prefill-1k", "f32 peak", 0.0186, 231e9, 4.3e9, 25e6}, {}};
+  Incumbent incumbent{4, true, 0.82, 0.8, 0.84, {"prefill-1k", "f32 peak", 0.0186, 231e9, 4.3e9, 25e6}, {}};
   const struct {
     const char* against;
     double value;
