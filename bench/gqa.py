@@ -16,10 +16,7 @@ def figures(document):
     incumbent = document["incumbent"]
     if not incumbent or not incumbent["examined"]:
         return {}, 0.0, 0.0
-    speedup, fraction = incumbent["speedup"], incumbent["floor_fraction"] or 0.0
-    # The fraction's own spread is that of the time of a call: the relative half width against the steadiest reference.
-    spreads = [d["low"] / d["value"] for d in speedup.values() if d["value"]]
-    return speedup, fraction, fraction * max(spreads, default=0.0)
+    return incumbent["speedup"], incumbent["floor_fraction"] or 0.0, incumbent["floor_interval"]["low"] or 0.0
 
 
 def reached(speedup, low_fraction):

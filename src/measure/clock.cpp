@@ -86,6 +86,10 @@ Result<RunRates*> KernelTimer::State::RatesFor(int threads) {
   if (found == rates.end()) {
     ASSAY_TRY(MachineRates measured, MeasureRates(threads));
     found = rates.emplace(threads, RunRates(std::move(measured), threads)).first;
+  } else if (!found->second.Best().refused.empty()) {
+    // Refused once is not refused for the campaign: whoever shared the cores may have left.
+    ASSAY_TRY(MachineRates measured, MeasureRates(threads));
+    if (measured.refused.empty()) found->second = RunRates(std::move(measured), threads);
   }
   return &found->second;
 }

@@ -243,7 +243,8 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
     for (const std::string& arm : figures.Arms(course.workload->name)) {
       if (const auto value = figures.Seconds(course.workload->name, arm)) seconds[arm] = *value;
     }
-    if (rates_) report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
+    // A peak that is not believed bounds nothing.
+    if (rates_ && rates_->Median().refused.empty()) report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
   }
   report.seconds = report.workload_seconds[headline()];
   if (rates_) report.rates = rates_->Median();

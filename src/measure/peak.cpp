@@ -216,7 +216,9 @@ double RunRates::ProbePeak() {
     const MachineRates rates = JudgePeak(sample, threads_);
     const double promised = 2.0 * first_.lanes * first_.pipes * sample.clock_all_hz * threads_;
     share = promised > 0 ? rates.f32_peak / promised : 1.0;
-    if (!rates.refused.empty()) continue;
+    // With a stranger on each core for the whole probe, two pipes look like one whole one.
+    const bool whole = rates.lanes * rates.pipes >= first_.lanes * first_.pipes;
+    if (!rates.refused.empty() || !whole) continue;
     Add(rates);
     break;
   }

@@ -61,8 +61,8 @@ std::string Top(const Campaign& c) {
   return out + "</dl><p class=soft>Replay:</p><pre>" + EscapeHtml(c.command) + "</pre>";
 }
 
-std::string Range(const Decision& d, double low, double high) {
-  return d.groups == 0 ? "-" : Times(low) + " .. " + Times(high);
+std::string Range(double low, double high) {
+  return !(low > 0) ? "-" : Times(low) + " .. " + Times(high);
 }
 
 std::string Decisions(const Campaign& c) {
@@ -73,7 +73,7 @@ std::string Decisions(const Campaign& c) {
   for (const Decision& d : c.incumbent->decisions) {
     out += "<tr>" + Cell(d.against) + Cell(d.workload) + "<td class=" + Colour(d.kind) + ">" +
            std::string(Name(d.kind)) + "</td>" + Cell(d.value ? Times(*d.value) : "-", true) +
-           Cell(Range(d, d.low, d.high), true) + Cell(Range(d, d.reproduction_low, d.reproduction_high), true) +
+           Cell(Range(d.low, d.high), true) + Cell(Range(d.reproduction_low, d.reproduction_high), true) +
            Cell(std::to_string(d.groups), true) + Cell(std::to_string(d.redrawn), true) + "</tr>";
     if (!d.note.empty()) out += "<tr><td colspan=8 class=soft>" + EscapeHtml(d.note) + "</td></tr>";
   }

@@ -16,7 +16,7 @@ std::string Rate(double per_second, bool bytes) {
   return fmt::format("{:.4g} {}", per_second / 1e9, bytes ? "GB/s" : "GFLOP/s");
 }
 
-std::string Interval(const Decision& d) { return d.groups == 0 ? "-" : Times(d.low) + " .. " + Times(d.high); }
+std::string Interval(const Decision& d) { return !(d.low > 0) ? "-" : Times(d.low) + " .. " + Times(d.high); }
 
 std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) {
   const bool many = std::any_of(decisions.begin(), decisions.end(),
@@ -30,7 +30,7 @@ std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) 
       table.Add({d.against, d.workload, std::string(Name(d.kind)), value, Interval(d), std::to_string(d.groups)});
     if (!many) {
       table.Add({d.against, std::string(Name(d.kind)), value, Interval(d),
-                 d.groups == 0 ? "-" : Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
+                 !(d.reproduction_low > 0) ? "-" : Times(d.reproduction_low) + " .. " + Times(d.reproduction_high),
                  std::to_string(d.groups)});
     }
   }
@@ -49,7 +49,7 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 }
 
 std::string FloorLine(const Incumbent& i) {
-  if (!(i.floor_fraction > 0)) return "floor: no decision timed the winner against it";
+  if (!(i.floor_fraction > 0)) return "floor: none; no decision, or no peak that could be believed";
   const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
   const std::string interval =
       i.floor_low > 0 ? fmt::format(" ({:.3f} .. {:.3f})", i.floor_low, i.floor_high) : std::string();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/cli/output.h"
 #include "base/text.h"
@@ -69,14 +70,20 @@ void TerminalProgress::Entered(const Campaign& campaign, const std::string& stag
   if (terminal_) {
     Rewrite();
   } else if (stage == "reference" || stage == "crown" || stage == "exam" || stage == "decide" || stage == "admission") {
-    Say(FitTo(fmt::format("{}: {}", stage, what), width_) + "\n");
+    // A reference passes through several steps under one name; a log needs to hear of it once.
+    const std::string line = FitTo(fmt::format("{}: {}", stage, what), width_) + "\n";
+    if (line != last_entered_) Say(line);
+    last_entered_ = line;
   }
 }
 
 void TerminalProgress::Finished(const Campaign& campaign, const Attempt& attempt) {
   counts_ = OutcomeCounts(campaign);
+  const std::string line = AttemptLine(campaign, attempt, width_);
+  // Left where it was by a ranking: nothing new to tell.
+  if (std::exchange(told_[attempt.ordinal], line) == line) return;
   Clear();
-  Say(AttemptLine(campaign, attempt, width_));
+  Say(line);
   if (terminal_) Rewrite();
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "record/seams.h"
@@ -31,7 +33,8 @@ class TerminalProgress : public Progress {
   size_t width_;
   bool colour_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::string stage_, what_, remark_, counts_, best_;
+  std::string stage_, what_, remark_, counts_, best_, last_entered_;
+  std::map<int64_t, std::string> told_;  // the last line of each attempt
   double expected_seconds_ = 0;  // of the whole campaign, from the pace so far; 0 = not known
 };
 

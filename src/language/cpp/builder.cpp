@@ -26,7 +26,7 @@ namespace {
 // Raised when the harness's own part of a build changes, so that no old object answers for a new rule.
 constexpr int64_t kBuildRules = 1;
 
-constexpr std::chrono::seconds kLeastLimit{5};
+constexpr std::chrono::seconds kLeastLimit{10};
 constexpr std::chrono::seconds kMostLimit{20};
 constexpr double kTimesBaseline = 10;
 
@@ -195,7 +195,7 @@ struct CppBuilder::State {
     const auto tenfold = std::chrono::seconds(static_cast<int64_t>(at->second * kTimesBaseline + 1));
     job.limit = std::clamp(tenfold, kLeastLimit, kMostLimit);
     job.limit_reason =
-        fmt::format(" ({:.0f} times the baseline's {}, at least 5 s)", kTimesBaseline, Seconds(at->second));
+        fmt::format(" ({:.0f} times the baseline's {}, at least 10 s)", kTimesBaseline, Seconds(at->second));
   }
 
   Result<BuildOutcome> Run(const Plan& plan) {
