@@ -180,7 +180,8 @@ RunRates::RunRates(MachineRates first, int threads) : first_(std::move(first)), 
 
 RunRates RunRates::Anew() const {
   RunRates next = *this;
-  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_, &next.shares_}) values->clear();
+  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_, &next.shares_})
+    values->clear();
   return next;
 }
 

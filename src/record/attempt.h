@@ -81,8 +81,8 @@ struct Budget {
 struct Incumbent {
   int64_t attempt = 0;
   bool examined = false;
-  double floor_fraction = 0;               // 0 = no decision timed it
-  double floor_low = 0, floor_high = 0;    // its interval over the decision's groups
+  double floor_fraction = 0;             // 0 = no decision timed it
+  double floor_low = 0, floor_high = 0;  // its interval over the decision's groups
   Floor floor;
   std::vector<Decision> decisions;  // the strongest reference first
 };

@@ -100,10 +100,10 @@ struct DecisionReport {
   MachineRates rates;
   std::map<std::string, double> seconds;  // arm -> median seconds a call on the headline workload
   std::map<std::string, std::map<std::string, double>> workload_seconds;  // workload -> arm -> seconds
-  std::string winner;                      // its arm
+  std::string winner;                                                     // its arm
   double winner_low = 0, winner_high = 0;  // interval of its seconds on the headline workload; 0 = too few groups
-  double aa_low = 0, aa_high = 0;                                         // the witness against itself, ln
-  bool control_found = false;                                             // the planted 3 % was found
+  double aa_low = 0, aa_high = 0;          // the witness against itself, ln
+  bool control_found = false;              // the planted 3 % was found
   std::vector<RawUnit> units;
   double seconds_spent = 0;
 };

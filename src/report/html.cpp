@@ -50,9 +50,9 @@ std::string Top(const Campaign& c) {
         fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}",
                     Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
-    out += Fact("Floor", fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run",
-                                     c.incumbent->floor_fraction, c.incumbent->floor_low, c.incumbent->floor_high,
-                                     c.incumbent->floor.bound_by));
+    out += Fact("Floor",
+                fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run", c.incumbent->floor_fraction,
+                            c.incumbent->floor_low, c.incumbent->floor_high, c.incumbent->floor.bound_by));
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
                                      c.machine.memory_gib, c.machine.kernel));
@@ -61,9 +61,7 @@ std::string Top(const Campaign& c) {
   return out + "</dl><p class=soft>Replay:</p><pre>" + EscapeHtml(c.command) + "</pre>";
 }
 
-std::string Range(double low, double high) {
-  return !(low > 0) ? "-" : Times(low) + " .. " + Times(high);
-}
+std::string Range(double low, double high) { return !(low > 0) ? "-" : Times(low) + " .. " + Times(high); }
 
 std::string Decisions(const Campaign& c) {
   if (!c.incumbent) return "";

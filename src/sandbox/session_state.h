@@ -29,7 +29,7 @@ struct Session::State {
   std::optional<JailedProcess> process;
   bool stopped = false;
   uint32_t sequence = 0;
-  int64_t cpu_ns = 0;        // of the process when it was last stopped
+  int64_t cpu_ns = 0;       // of the process when it was last stopped
   std::vector<int> pinned;  // threads that have a processor of their own
   std::optional<jail::RefusalReport> refusal;
 
