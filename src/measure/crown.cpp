@@ -244,7 +244,8 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
       if (const auto value = figures.Seconds(course.workload->name, arm)) seconds[arm] = *value;
     }
     // A peak that is not believed bounds nothing.
-    if (rates_ && rates_->Median().refused.empty()) report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
+    if (rates_ && rates_->Median().refused.empty())
+      report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
   }
   report.seconds = report.workload_seconds[headline()];
   if (rates_) report.rates = rates_->Median();

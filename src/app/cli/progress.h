@@ -35,7 +35,7 @@ class TerminalProgress : public Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string stage_, what_, remark_, counts_, best_, last_entered_;
   std::map<int64_t, std::string> told_;  // the last line of each attempt
-  double expected_seconds_ = 0;  // of the whole campaign, from the pace so far; 0 = not known
+  double expected_seconds_ = 0;          // of the whole campaign, from the pace so far; 0 = not known
 };
 
 // The line of one attempt, as plain progress prints it.
