@@ -16,7 +16,7 @@ def main():
     if not incumbent:
         verdict(False, f"no examined incumbent ({document['stopped']['why']})", folder)
     fraction = incumbent["floor_fraction"]
-    # The library chooses its kernels by itself (peer openblas); AVX-512 ones may be named instead (openblas_skylakex).
+    # The library chooses its kernels by itself (peer openblas); AVX-512 ones may be named instead (openblas_avx512).
     kinds = {r["name"]: r["kernel_family"] for r in document["references"]}
     rows = [[name, kinds.get(name) or "", decision["decision"], interval(decision)] for name, decision in incumbent["speedup"].items()]
     slower = [name for name, d in incumbent["speedup"].items() if name.startswith("openblas") and d["decision"] == "SLOWER"]
