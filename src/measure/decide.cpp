@@ -48,9 +48,12 @@ class Looks {
   }
   // Whether any later look could still say so, if all groups to come were wins.
   bool CanStill(const Values& values, double threshold, const SequentialLook& now) const {
-    const int wins = CountAbove(First(values, now.groups), threshold);
+    return CanStill(First(values, now.groups), threshold);
+  }
+  bool CanStill(const Values& values, double threshold) const {
+    const int groups = static_cast<int>(values.size()), wins = CountAbove(values, threshold);
     return std::any_of(looks_.begin(), looks_.end(), [&](const SequentialLook& later) {
-      return later.groups > now.groups && wins + later.groups - now.groups >= later.wins;
+      return later.groups > groups && wins + later.groups - groups >= later.wins;
     });
   }
 
@@ -219,7 +222,9 @@ Evidence Judge::Run() const {
   evidence.margin = MarginAt(groups);
   JudgeInstrument(evidence);
   const bool spent = looks_.all().empty() || groups >= looks_.all().back().groups;
-  evidence.settled = spent || evidence.aa_decided || (all_final && evidence.control_found);
+  // A run that can no longer find its planted slowdown can no longer claim anything.
+  const bool blind = !evidence.control_found && !looks_.CanStill(planted_, 0);
+  evidence.settled = spent || evidence.aa_decided || blind || (all_final && evidence.control_found);
   evidence.next_look = groups;
   for (const SequentialLook& look : looks_.all()) {
     if (look.groups <= groups) continue;
