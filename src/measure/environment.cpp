@@ -12,10 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <sstream>
 #include <string_view>
 #include <thread>
 
@@ -27,10 +24,19 @@
 namespace assay {
 namespace {
 
-// Files of /proc and /sys have no size, so they are read to their end.
+// Files of /proc and /sys have no size, so they are read to their end.  A process may end between the
+// opening and the reading; the streams of the library throw at that, and what is gone is simply empty.
 std::string ReadAll(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  if (!file.valid()) return text;
+  char part[4096];
+  for (;;) {
+    const ssize_t got = ::read(file.get(), part, sizeof(part));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(part, static_cast<size_t>(got));
+  }
 }
 
 // The value of the first "key : value" line.
@@ -82,12 +88,13 @@ std::optional<ProcessTimes> TimesOf(std::string_view stat) {
 // This process and everything below it, wherever in the tree it lives.
 void AddTreeSeconds(CpuSnapshot& snapshot) {
   std::map<pid_t, ProcessTimes> all;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const std::string name = entry.path().filename();
+  std::error_code failed;  // the operator ++ of a plain loop would throw
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator at("/proc", failed); !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename();
     if (name.empty() || name[0] < '1' || name[0] > '9') continue;
     // A process that ends between the listing and the reading is counted by its parent.
-    if (const auto times = TimesOf(ReadAll(entry.path() / "stat"))) all[static_cast<pid_t>(NumberOf(name))] = *times;
+    if (const auto times = TimesOf(ReadAll(at->path() / "stat"))) all[static_cast<pid_t>(NumberOf(name))] = *times;
   }
   const auto below = [&](pid_t pid) {
     for (int depth = 0; depth < 64 && pid > 1; ++depth) {

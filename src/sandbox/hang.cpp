@@ -23,10 +23,11 @@ constexpr size_t kMostThreads = 64;
 std::vector<int> ThreadsOf(pid_t pid) {
   std::vector<int> threads;
   std::error_code failed;
-  const std::filesystem::directory_iterator folder("/proc/" + std::to_string(pid) + "/task", failed);
-  if (failed) return threads;
-  for (const auto& entry : folder) {
-    const std::string name = entry.path().filename();
+  // The process may end while its threads are listed; the operator ++ of a plain loop would throw.
+  const std::filesystem::directory_iterator end;
+  std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/task", failed);
+  for (; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename();
     int thread = 0;
     std::from_chars(name.data(), name.data() + name.size(), thread);
     if (threads.size() < kMostThreads) threads.push_back(thread);
