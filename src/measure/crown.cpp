@@ -250,14 +250,10 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
   report.seconds = report.workload_seconds[headline()];
   if (rates_) report.rates = rates_->Median();
   report.winner = design_.winner;
-  std::vector<double> logs;
-  for (const int group : figures.Groups()) {
-    const ArmFigures* winner = figures.Find(group, headline(), design_.winner);
-    if (winner != nullptr) logs.push_back(std::log(winner->Seconds()));
-  }
-  const OrderInterval interval = MedianInterval(logs, design_.alpha);
-  if (std::isfinite(interval.low)) report.winner_low = std::exp(interval.low);
-  if (std::isfinite(interval.high)) report.winner_high = std::exp(interval.high);
+  // Order statistics: the same groups bound the interval with or without logarithms.
+  const OrderInterval interval = MedianInterval(figures.GroupSeconds(headline(), design_.winner), design_.alpha);
+  if (std::isfinite(interval.low)) report.winner_low = interval.low;
+  if (std::isfinite(interval.high)) report.winner_high = interval.high;
   report.aa_low = evidence.aa_low;
   report.aa_high = evidence.aa_high;
   report.control_found = evidence.control_found;

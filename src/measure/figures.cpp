@@ -97,11 +97,16 @@ std::vector<double> Figures::LogRatios(const std::string& workload, const std::s
   return ratios;
 }
 
-std::optional<double> Figures::Seconds(const std::string& workload, const std::string& arm) const {
+std::vector<double> Figures::GroupSeconds(const std::string& workload, const std::string& arm) const {
   std::vector<double> seconds;
   for (const auto& [group, workloads] : groups_) {
     if (const ArmFigures* figures = Find(group, workload, arm)) seconds.push_back(figures->Seconds());
   }
+  return seconds;
+}
+
+std::optional<double> Figures::Seconds(const std::string& workload, const std::string& arm) const {
+  const std::vector<double> seconds = GroupSeconds(workload, arm);
   if (seconds.empty()) return std::nullopt;
   return Median(seconds);
 }

@@ -35,7 +35,8 @@ class Figures {
 
   // ln(slow / fast) in each kept group where both ran, in order of groups.
   std::vector<double> LogRatios(const std::string& workload, const std::string& slow, const std::string& fast) const;
-  // Median over groups of Seconds().
+  // Seconds() in each kept group where the arm ran, in order of groups, and their median.
+  std::vector<double> GroupSeconds(const std::string& workload, const std::string& arm) const;
   std::optional<double> Seconds(const std::string& workload, const std::string& arm) const;
 
  private:
