@@ -15,28 +15,21 @@
 #include <map>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
 
-// Files of /proc and /sys have no size, so they are read to their end.  A process may end between the
-// opening and the reading; the streams of the library throw at that, and what is gone is simply empty.
+// What is gone, such as a process that ended between the listing and the reading, is empty.
 std::string ReadAll(const std::filesystem::path& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  if (!file.valid()) return text;
-  char part[4096];
-  for (;;) {
-    const ssize_t got = ::read(file.get(), part, sizeof(part));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    text.append(part, static_cast<size_t>(got));
-  }
+  Result<std::string> text = ReadFile(path);
+  return text.ok() ? std::move(text).value() : std::string();
 }
 
 // The value of the first "key : value" line.
