@@ -80,9 +80,10 @@ std::string Decisions(const Campaign& c) {
     if (d.workload == c.incumbent->decisions[0].workload) out += DecisionSvg(d);
   }
   if (c.decision) {
-    out += fmt::format("<p class=soft>The trusted arm against its own copy: {} .. {}; the planted 3 % was {}.</p>",
-                       Times(std::exp(c.decision->aa_low)), Times(std::exp(c.decision->aa_high)),
-                       c.decision->control_found ? "found" : "not found, so nothing is claimed");
+    out += fmt::format(
+        "<p class=soft>The trusted arm against its own copy: {} .. {}; the planted 3 % was {}.</p>",
+        Times(std::exp(c.decision->aa_low)), Times(std::exp(c.decision->aa_high)),
+        c.decision->control_found ? "found" : "not found, so only what is larger than the margin is claimed");
   }
   return out;
 }
