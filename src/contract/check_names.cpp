@@ -194,21 +194,71 @@ std::string PlainAxis(const Contract& contract, const Expression& extent) {
   return contract.FindAxis(extent.text()) != nullptr ? extent.text() : std::string();
 }
 
+std::vector<std::string> LeadingAxes(const Contract& contract, const Tensor& tensor) {
+  std::vector<std::string> leading;
+  for (const Expression& extent : tensor.shape) {
+    const std::string axis = PlainAxis(contract, extent);
+    if (axis.empty() || std::ranges::find(leading, axis) != leading.end()) break;
+    leading.push_back(axis);
+  }
+  return leading;
+}
+
 std::vector<std::string> DefaultSlice(const Contract& contract) {
   std::optional<std::vector<std::string>> shared;
   for (const Tensor& tensor : contract.tensors) {
     // An output that is computed from another one follows that one, not the slices.
     if (tensor.role == Role::kIn || (tensor.compare && !tensor.compare->given.empty())) continue;
-    std::vector<std::string> leading;
-    for (const Expression& extent : tensor.shape) {
-      const std::string axis = PlainAxis(contract, extent);
-      const bool fits = !axis.empty() && std::ranges::find(leading, axis) == leading.end();
-      if (!fits || (shared && (shared->size() == leading.size() || (*shared)[leading.size()] != axis))) break;
-      leading.push_back(axis);
+    std::vector<std::string> leading = LeadingAxes(contract, tensor);
+    if (shared) {
+      const auto parted = std::ranges::mismatch(leading, *shared).in1;
+      leading.erase(parted, leading.end());
     }
     shared = std::move(leading);
   }
   return shared.value_or(std::vector<std::string>());
+}
+
+// An output with `given` that does not begin with the contract's slice axes (counts per expert, where
+// one call is a token) is computed in calls of its own, along its own axes.
+void SetOwnSlices(Contract& contract) {
+  for (Tensor& tensor : contract.tensors) {
+    if (!tensor.compare || tensor.compare->given.empty() || tensor.compare->own_slice) continue;
+    const std::vector<std::string> leading = LeadingAxes(contract, tensor);
+    if (std::ranges::mismatch(leading, contract.slice).in2 == contract.slice.end()) continue;
+    tensor.compare->own_slice = true;
+    tensor.compare->slice = leading;
+  }
+}
+
+// The reference reads these outputs as the candidate left them, so an index must be checked before it
+// is used as one, and no output may wait for itself.
+Status CheckGiven(const Locator& where, const Contract& contract, const Tensor& tensor) {
+  if (!tensor.compare) return Ok();
+  for (const auto& [key, name] :
+       {std::pair<std::string_view, std::string>{"given", tensor.compare->given}, {"along", tensor.compare->along}}) {
+    if (name.empty()) continue;
+    const Tensor* other = contract.FindTensor(name);
+    if (!Info(other->dtype).is_float && other->range.empty()) {
+      return where.At({"tensor", name, "range"},
+                      fmt::format("is missing; {} takes its elements as the candidate returned them", tensor.name));
+    }
+    std::set<const Tensor*> seen{&tensor};
+    std::vector<const Tensor*> next{other};
+    while (!next.empty()) {
+      const Tensor* current = next.back();
+      next.pop_back();
+      if (current == &tensor) {
+        return where.At({"tensor", tensor.name, "compare", key},
+                        fmt::format("{} in its turn waits for {}; remove one of them", name, tensor.name));
+      }
+      if (!seen.insert(current).second || !current->compare) continue;
+      for (const std::string& more : {current->compare->given, current->compare->along}) {
+        if (!more.empty()) next.push_back(contract.FindTensor(more));
+      }
+    }
+  }
+  return Ok();
 }
 
 Status CheckSlice(const Locator& where, Contract& contract, const std::vector<std::string>& axes) {
@@ -265,7 +315,10 @@ Status CheckNames(const Locator& where, Contract& contract) {
     return where.At({"peer", kernel.name}, "the name also stands in [baseline]; rename one");
   }
   ASSAY_TRY_STATUS(CheckCost(where, contract, axes));
-  return CheckSlice(where, contract, axes);
+  ASSAY_TRY_STATUS(CheckSlice(where, contract, axes));
+  SetOwnSlices(contract);
+  for (const Tensor& tensor : contract.tensors) ASSAY_TRY_STATUS(CheckGiven(where, contract, tensor));
+  return Ok();
 }
 
 }  // namespace assay

@@ -167,14 +167,16 @@ Result<Compare> ReadCompare(const Reader& reader, DType dtype) {
     return reader.At("class", "index needs an integer tensor; change the dtype");
   if (compare.kind == CompareClass::kIndex && compare.keys.empty())
     return reader.At("keys", "is missing; name the intermediate that the reference publishes");
+  if (compare.kind == CompareClass::kSolve && !is_float)
+    return reader.At("class", "solve needs a float tensor; change the dtype");
   if (reader.Has("clamp")) {
     const std::vector<int64_t> clamp = reader.Integers("clamp");
     if (clamp.size() != 2 || clamp[0] > clamp[1]) return reader.At("clamp", "needs two numbers, the smaller first");
     compare.clamp_low = clamp[0];
     compare.clamp_high = clamp[1];
   }
-  if (compare.own_slice && compare.given.empty())
-    return reader.At("slice", "only an output with given has its own slice; use the top-level slice");
+  if (compare.own_slice && compare.given.empty() && compare.along.empty())
+    return reader.At("slice", "only an output with given or along has its own slice; use the top-level slice");
   return compare;
 }
 

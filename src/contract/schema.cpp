@@ -117,7 +117,8 @@ SchemaTable CompareTable() {
               {"unique", K::kBoolean, false, "false", "index: no value twice in a row"},
               {"along", K::kString, false, "", "the index output whose order this output follows"},
               {"given", K::kString, false, "", "the output that the reference takes as the candidate returned it"},
-              {"slice", K::kStrings, false, "the contract's", "own slice axes of an output with `given`"},
+              {"slice", K::kStrings, false, "the contract's, or its own leading axes where it has not those",
+               "own slice axes of an output with `given`"},
           }};
 }
 

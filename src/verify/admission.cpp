@@ -41,7 +41,9 @@ class AdmissionRun {
 
   void JudgeNulls();
   Status JudgeVariants();
+  Status JudgeClassFaults();
   Status JudgeFiles(const std::vector<std::filesystem::path>& files, bool must_pass);
+  std::vector<double> Stored(const Answers& answers, std::vector<double> numbers) const;
   Result<std::vector<Judgement>> JudgementsOf(const Artifact& artifact);
   Result<bool> GateRefuses(const Artifact& artifact);
   Status EveryInputMoves();
@@ -124,6 +126,29 @@ Status AdmissionRun::JudgeVariants() {
   return Ok();
 }
 
+std::vector<double> AdmissionRun::Stored(const Answers& answers, std::vector<double> numbers) const {
+  for (size_t e = 0; e < numbers.size(); ++e)
+    numbers[e] = StoredAs(RuleOf(contract_, contract_.tensors[answers.elements[e].tensor]), numbers[e]);
+  return numbers;
+}
+
+Status AdmissionRun::JudgeClassFaults() {
+  for (const ClassFault& fault : ClassFaults(contract_)) {
+    std::vector<Judgement> judged;
+    bool applies = false;
+    for (const Situation& s : situations_) {
+      ASSAY_TRY(const std::vector<double> honest, plan_.reference->Numbers(s.call, s.answers, HonestVariants()[0]));
+      std::vector<double> numbers = honest;
+      fault.apply(s.answers, numbers);
+      applies = applies || !SameNumbers(Stored(s.answers, numbers), Stored(s.answers, honest));
+      judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
+    }
+    if (applies) Take("mutant " + fault.name, false, judged);
+    if (!applies && !fault.needs.empty()) Complain(fault.needs);
+  }
+  return Ok();
+}
+
 // An artifact at every situation; what it dies of is as far off as anything can be.
 Result<std::vector<Judgement>> AdmissionRun::JudgementsOf(const Artifact& artifact) {
   std::vector<Judgement> judged;
@@ -186,7 +211,7 @@ Status AdmissionRun::JudgeFiles(const std::vector<std::filesystem::path>& files,
 }
 
 Result<bool> AdmissionRun::Moves(size_t input, const Tensor& output, size_t output_index) {
-  const OutputRule rule{output.compare->kind, output.dtype, output.compare->in, contract_.policy.subnormals_flush};
+  const OutputRule rule = RuleOf(contract_, output);
   for (const Situation& s : situations_) {
     if (s.bytes[input].empty()) continue;
     ASSAY_TRY(const std::vector<std::byte> fresh, s.Redrawn(contract_, input, plan_.seed.Derive("redrawn", input)));
@@ -195,7 +220,7 @@ Result<bool> AdmissionRun::Moves(size_t input, const Tensor& output, size_t outp
     ASSAY_TRY(const Answers moved, plan_.reference->Ask(call, s.answers.slices, 0));
     for (size_t e = 0; e < std::min(moved.elements.size(), s.answers.elements.size()); ++e) {
       if (s.answers.elements[e].tensor != output_index) continue;
-      const double value = RoundedTo(output.dtype, moved.elements[e].expected.value);
+      const double value = StoredAs(rule, moved.elements[e].expected.value);
       if (JudgeElement(rule, s.answers.elements[e].expected, value).result == ElementResult::kWrong) return true;
     }
   }
@@ -272,7 +297,7 @@ void AdmissionRun::CountExcluded() {
     const auto count = static_cast<int64_t>(s.answers.elements.size());
     for (const AnswerElement& element : s.answers.elements) {
       const Tensor& tensor = contract_.tensors[element.tensor];
-      const OutputRule rule{tensor.compare->kind, tensor.dtype, tensor.compare->in, contract_.policy.subnormals_flush};
+      const OutputRule rule = RuleOf(contract_, tensor);
       if (JudgeElement(rule, element.expected, element.expected.value).result == ElementResult::kExcluded) ++excluded;
     }
     all_excluded += static_cast<double>(excluded);
@@ -295,6 +320,7 @@ Result<Admission> AdmissionRun::Run() {
   CountExcluded();
   JudgeNulls();
   ASSAY_TRY_STATUS(JudgeVariants());
+  ASSAY_TRY_STATUS(JudgeClassFaults());
   ASSAY_TRY_STATUS(JudgeFiles(contract_.mutants, false));
   ASSAY_TRY_STATUS(JudgeFiles(contract_.honest, true));
   ASSAY_TRY_STATUS(EveryInputMoves());

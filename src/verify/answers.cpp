@@ -12,16 +12,12 @@
 
 #include "base/check.h"
 #include "contract/values.h"
+#include "verify/requantise.h"
 
 namespace assay {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-OutputRule RuleOf(const Contract& contract, const Tensor& tensor) {
-  ASSAY_CHECK(tensor.compare.has_value());
-  return {tensor.compare->kind, tensor.dtype, tensor.compare->in, contract.policy.subnormals_flush};
-}
 
 double RatioOf(const ElementVerdict& verdict) {
   if (verdict.result == ElementResult::kExcluded) return 0.0;
@@ -39,6 +35,7 @@ class OutputJudge {
 
   void Begin(int64_t slice) {
     tallies_.emplace_back(slice, orders_);
+    if (rule_.kind == CompareClass::kRequantise) directions_.emplace_back(slice, orders_);
     largest_ = 0;
   }
   // Where terms cancel, a short chain has a bound far above its value: the slice's largest says what they were like.
@@ -49,6 +46,7 @@ class OutputJudge {
 
   void Add(const AnswerElement& element, double actual, std::span<const double> honest, Judgement& judgement) {
     const ElementVerdict verdict = tallies_.back().Add(rule_, element.expected, actual, honest);
+    if (!directions_.empty()) directions_.back().Add(rule_, element.expected, actual, honest);
     ++judgement.elements;
     if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
     const double ratio = RatioOf(verdict);
@@ -63,9 +61,14 @@ class OutputJudge {
   }
 
   void Finish(Texture texture, Judgement& judgement) {
-    if (rule_.kind != CompareClass::kAccumulate) return;
-    const std::vector<SliceTally> joined = JoinSmallSlices(std::move(tallies_));
-    const PrecisionVerdict verdict = JudgePrecision(joined, texture);
+    PrecisionVerdict verdict;
+    if (rule_.kind == CompareClass::kRequantise) {
+      verdict = JudgeDirection(directions_, texture);
+    } else if (rule_.kind == CompareClass::kAccumulate) {
+      verdict = JudgePrecision(JoinSmallSlices(std::move(tallies_)), texture);
+    } else {
+      return;
+    }
     judgement.worst = std::max(judgement.worst, verdict.worst);
     if (verdict.ok || judgement.finding) return;
     judgement.finding = Finding{tensor_, -1, verdict.slice, 0, 0, verdict.measured, verdict.limit, verdict.rule};
@@ -76,6 +79,7 @@ class OutputJudge {
   OutputRule rule_;
   size_t orders_;
   std::vector<SliceTally> tallies_;
+  std::vector<DirectionTally> directions_;  // class requantise
   double worst_element_ = 0;
   double largest_ = 0;  // of the slice under way
 };
@@ -128,8 +132,9 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
 
 Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers) {
   ASSAY_CHECK(numbers.size() == answers.elements.size());
-  return JudgeWith(contract, answers,
-                   [&](size_t e) { return RoundedTo(contract.tensors[answers.elements[e].tensor].dtype, numbers[e]); });
+  return JudgeWith(contract, answers, [&](size_t e) {
+    return StoredAs(RuleOf(contract, contract.tensors[answers.elements[e].tensor]), numbers[e]);
+  });
 }
 
 std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding) {

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "contract/values.h"
 #include "numerics/assay/formats.h"
+#include "verify/requantise.h"
 
 namespace assay {
 namespace {
@@ -40,6 +42,15 @@ constexpr std::array<Dtype, kDTypes.size()> kFormatOf = [] {
 }();
 
 Dtype FormatOf(DType dtype) { return kFormatOf[static_cast<size_t>(dtype)]; }
+
+TieRule TieRuleOf(const std::string& name) {
+  if (name == "half_away") return TieRule::kHalfAway;
+  if (name == "half_up") return TieRule::kHalfUp;
+  if (name == "toward_zero") return TieRule::kTowardZero;
+  if (name == "down") return TieRule::kDown;
+  ASSAY_CHECK(name == "half_even");  // the schema knows no other
+  return TieRule::kHalfEven;
+}
 
 ElementVerdict Settled(bool right, double limit) {
   if (right) return {ElementResult::kRight, 0.0, limit};
@@ -158,10 +169,33 @@ double StepOf(DType dtype, double x) { return StepAt(FormatOf(dtype), x); }
 double RoundedTo(DType dtype, double x) { return RoundTo(FormatOf(dtype), x); }
 double RoundoffOf(DType dtype) { return Info(dtype).is_float ? UnitRoundoff(FormatOf(dtype)) : 0.0; }
 
-bool CanCompare(CompareClass kind) { return kind == CompareClass::kExact || kind == CompareClass::kAccumulate; }
+double TruncatedTo(DType dtype, double x) {
+  return RoundTo(FormatOf(dtype), x, Rounding::kTowardZero, Overflow::kSaturate);
+}
+
+double StoredAs(const OutputRule& rule, double number) {
+  if (rule.kind == CompareClass::kRequantise) return CodeOf(rule, number);
+  return RoundedTo(rule.dtype, number);
+}
+
+bool CanCompare(CompareClass kind) {
+  return kind == CompareClass::kExact || kind == CompareClass::kAccumulate || kind == CompareClass::kRequantise;
+}
+
+OutputRule RuleOf(const Contract& contract, const Tensor& tensor) {
+  ASSAY_CHECK(tensor.compare.has_value());
+  const Compare& compare = *tensor.compare;
+  OutputRule rule{compare.kind, tensor.dtype, compare.in, contract.policy.subnormals_flush};
+  if (compare.kind != CompareClass::kRequantise) return rule;
+  rule.round = TieRuleOf(compare.round);
+  rule.low = compare.clamp_low ? static_cast<double>(*compare.clamp_low) : LowestOf(tensor.dtype);
+  rule.high = compare.clamp_high ? static_cast<double>(*compare.clamp_high) : HighestOf(tensor.dtype);
+  return rule;
+}
 
 ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expected, double actual) {
   if (expected.no_information) return {ElementResult::kExcluded, 0.0, kInfinity};
+  if (rule.kind == CompareClass::kRequantise) return JudgeCode(rule, expected, actual);
   if (std::isnan(expected.value)) return Settled(std::isnan(actual), 0.0);
   if (std::isinf(expected.value)) return Settled(actual == expected.value, 0.0);
   const bool exact = rule.kind == CompareClass::kExact || expected.exact;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 // Nobody types a tolerance: every limit here comes from running the reference.
 namespace assay {
 
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
 // What the executed reference says of one output element.
 struct ExpectedElement {
   double value = 0;             // unrounded
@@ -22,12 +25,20 @@ struct ExpectedElement {
   bool no_information = false;  // an overflow within reach, or a branch that rounding could have taken otherwise
 };
 
+// Class requantise: which code a value gets, and which of two equally near ones.
+enum class TieRule { kHalfEven, kHalfAway, kHalfUp, kTowardZero, kDown };
+
 struct OutputRule {
   CompareClass kind = CompareClass::kAccumulate;
   DType dtype = DType::kF32;  // of the output
   DType in = DType::kF32;     // of the arithmetic
   bool flush = false;         // subnormals may become zero
+  TieRule round = TieRule::kHalfEven;
+  double low = -kUnlimited, high = kUnlimited;  // smallest and largest code
 };
+
+// As the contract says, for an output of it.
+OutputRule RuleOf(const Contract& contract, const Tensor& tensor);
 
 enum class ElementResult { kRight, kExcluded, kWrong };
 
@@ -41,13 +52,17 @@ struct ElementVerdict {
 double StepOf(DType dtype, double x);
 // The nearest value of the format, ties to even.
 double RoundedTo(DType dtype, double x);
+// The next value of the format toward zero; integers and saturated formats keep their ends.
+double TruncatedTo(DType dtype, double x);
+// What a kernel leaves in the output when it has computed this number.
+double StoredAs(const OutputRule& rule, double number);
 // The relative error of one rounding; 0 for integers.
 double RoundoffOf(DType dtype);
 
 // NaN and infinity are settled before any subtraction; every acceptance is stated positively.
 ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expected, double actual);
 
-// "accumulate" and "exact" are what this version compares.
+// The classes that this version compares.
 bool CanCompare(CompareClass kind);
 
 // One slice of one output (or several small neighbours, see kSliceElements), as sums over its

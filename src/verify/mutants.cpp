@@ -8,6 +8,7 @@
 
 #include "contract/shape.h"
 #include "contract/values.h"
+#include "verify/requantise.h"
 
 namespace assay {
 namespace {
@@ -86,7 +87,58 @@ std::vector<double> HalfDone(const Answers& answers) {
   return values;
 }
 
+// Codes of a value that is rounded by another rule than the declared one, and codes that wrap around
+// where they should stay at the end of the range.
+void AddForCodes(const Contract& contract, size_t t, std::vector<ClassFault>& faults) {
+  const Tensor& tensor = contract.tensors[t];
+  const OutputRule declared = RuleOf(contract, tensor);
+  static constexpr std::pair<TieRule, const char*> kRules[] = {{TieRule::kHalfEven, "to even at ties"},
+                                                               {TieRule::kHalfAway, "away from zero at ties"},
+                                                               {TieRule::kHalfUp, "up at ties"},
+                                                               {TieRule::kTowardZero, "toward zero"},
+                                                               {TieRule::kDown, "down"}};
+  for (const auto& [round, words] : kRules) {
+    if (round == declared.round) continue;
+    OutputRule other = declared;
+    other.round = round;
+    ClassFault fault;
+    fault.name = tensor.name + " rounds " + words;
+    fault.apply = [t, other](const Answers& answers, std::vector<double>& numbers) {
+      for (size_t e = 0; e < numbers.size(); ++e) {
+        if (answers.elements[e].tensor == t) numbers[e] = CodeOf(other, numbers[e]);
+      }
+    };
+    // Codes that follow a computed scale meet no exact tie but by chance.
+    if (tensor.compare->given.empty()) {
+      fault.needs = "no unrounded value of " + tensor.name +
+                    " lies exactly between two codes: add a regime in which some do (scales that are powers of two), "
+                    "so that the rule for ties can be told";
+    }
+    faults.push_back(std::move(fault));
+  }
+  if (Info(tensor.dtype).is_float) return;
+  const double lowest = LowestOf(tensor.dtype), values = HighestOf(tensor.dtype) - lowest + 1.0;
+  faults.push_back({tensor.name + " wraps around",
+                    [t, lowest, values](const Answers& answers, std::vector<double>& numbers) {
+                      for (size_t e = 0; e < numbers.size(); ++e) {
+                        if (answers.elements[e].tensor != t || !std::isfinite(numbers[e])) continue;
+                        const double whole = std::nearbyint(numbers[e]) - lowest;
+                        numbers[e] = lowest + whole - values * std::floor(whole / values);
+                      }
+                    },
+                    ""});
+}
+
 }  // namespace
+
+std::vector<ClassFault> ClassFaults(const Contract& contract) {
+  std::vector<ClassFault> faults;
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const auto& compare = contract.tensors[t].compare;
+    if (compare && compare->kind == CompareClass::kRequantise) AddForCodes(contract, t, faults);
+  }
+  return faults;
+}
 
 std::vector<Variant> MutantVariants(const Contract& contract) {
   std::vector<Variant> variants;

@@ -79,6 +79,7 @@ std::span<const Variant> HonestVariants() { return kHonest; }
 struct Reference::State {
   std::unique_ptr<Oracle> oracle;
   std::vector<DType> precisions;
+  bool needs_exactness = false;  // an output of class requantise
 
   Status Load(const TimedCall& call);
   Result<OracleQuery> Query(const TimedCall& call, DType precision, size_t slices) const;
@@ -105,12 +106,15 @@ Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, co
         !tensor.compare->given.empty()) {
       return Error{ErrorCode::kInvalidInput,
                    contract.name + ": tensor " + tensor.name +
-                       ": this version compares the classes exact and accumulate, slice by slice"};
+                       ": this version compares the classes exact, accumulate and requantise, slice by slice"};
     }
   }
   auto state = std::make_unique<State>();
   ASSAY_TRY(state->oracle, Oracle::Start(contract, cache, processes));
   state->precisions = PrecisionsOf(contract);
+  state->needs_exactness = std::any_of(contract.tensors.begin(), contract.tensors.end(), [](const Tensor& tensor) {
+    return tensor.compare && tensor.compare->kind == CompareClass::kRequantise;
+  });
   return std::unique_ptr<Reference>(new Reference(std::move(state)));
 }
 
@@ -195,8 +199,9 @@ Result<Answers> Reference::Ask(const TimedCall& call, std::span<const int64_t> s
   if (slices.empty()) return answers;
   ASSAY_TRY_STATUS(state_->Load(call));
   ASSAY_TRY_STATUS(state_->AskBounds(call, slices, answers));
-  // Random mantissas are never exact in any order; asking would double the cost.
-  if (call.structured) ASSAY_TRY_STATUS(state_->MarkExact(call, slices, answers));
+  // Random mantissas are never exact in any order, and asking would double the cost; but integers are
+  // not random, and a tie between two codes is decided by exactness alone.
+  if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, slices, answers));
   answers.honest_slices = std::min(honest_slices, slices.size());
   if (answers.honest_slices == 0) return answers;
   answers.orders = std::size(kHonest);

@@ -1,0 +1,12 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Right but for values exactly between two codes.
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void toy_requantise(const int32_t* x, int8_t* y, int64_t B, int64_t N, float scale, int32_t zero) {
+  for (int64_t i = 0; i < B * N; ++i) {
+    const float code = roundf((float)x[i] * scale + (float)zero);
+    y[i] = (int8_t)fminf(fmaxf(code, -127.0f), 127.0f);
+  }
+}
