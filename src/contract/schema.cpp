@@ -75,7 +75,12 @@ SchemaTable TensorTable() {
       true,
       "An array, passed by pointer (`const` when its role is in)",
       {
-          {"role", K::kChoice, true, "", "who writes it", {"in", "out", "inout"}},
+          {"role",
+           K::kChoice,
+           true,
+           "",
+           "who writes it; the reference reads an inout tensor as it was before the call",
+           {"in", "out", "inout"}},
           {"dtype", K::kDType, true, "", "type of the elements"},
           {"shape", K::kExpressions, true, "", "extents, row-major: expressions over axes"},
           {"align", K::kInteger, false, "64", "alignment of the pointer in bytes"},

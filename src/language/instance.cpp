@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "language/cpp/elf_file.h"
@@ -71,6 +72,9 @@ struct Instance::State {
   std::optional<uint64_t> scratch_pattern;  // to be poisoned before the next unit
   std::vector<bool> poisoned;               // by slot, since its last call
   std::vector<bool> ever_poisoned;          // by slot
+  std::vector<std::vector<bool>> filled;    // by tensor and slot: written by us since it was poisoned
+
+  Rejected WroteOutside(size_t tensor, size_t slot, int64_t offset, std::string_view where, Stage stage) const;
 };
 
 namespace {
@@ -245,8 +249,8 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   state->parameters = ParametersOf(*spec.contract, *spec.shape);
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     state->roles.push_back(spec.contract->tensors[t].role);
-    state->gaps.push_back(state->roles.back() == Role::kOut && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t])
-                                                                                      : std::vector<Gap>{});
+    state->gaps.push_back(state->roles.back() != Role::kIn && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t])
+                                                                                     : std::vector<Gap>{});
     if (spec.contract->tensors[t].prepare) state->prepared.push_back(t);
   }
   for (const Axis& axis : spec.contract->axes)
@@ -259,6 +263,7 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   state->scratch_bytes = layout.scratch_bytes;
   state->poisoned.assign(spec.slots, false);
   state->ever_poisoned.assign(spec.slots, false);
+  state->filled.assign(spec.contract->tensors.size(), std::vector<bool>(spec.slots, false));
   state->endings = std::move(endings);
   return InstanceOutcome(Instance(std::move(state)));
 }
@@ -277,6 +282,7 @@ Session& Instance::session() { return state_->session; }
 std::span<std::byte> Instance::InputBytes(size_t tensor, size_t slot) {
   if (!Present(tensor)) return {};
   ASSAY_CHECK(state_->roles[tensor] != Role::kOut && slot < state_->slots);
+  state_->filled[tensor][slot] = true;
   return state_->session.Input(state_->buffers[tensor], static_cast<int>(slot));
 }
 
@@ -343,10 +349,8 @@ void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
     // complement like integers.
     const DTypeInfo& info = Info(state_->layouts[t].dtype);
     const uint64_t word = complement && !(info.has_nan && info.bits >= 16) ? ~pattern : pattern;
-    if (state_->roles[t] == Role::kInOut)
-      state_->session.PoisonSurroundings(state_->buffers[t], static_cast<int>(slot), word);
-    else
-      state_->session.Poison(state_->buffers[t], static_cast<int>(slot), word);
+    state_->session.Poison(state_->buffers[t], static_cast<int>(slot), word);
+    state_->filled[t][slot] = false;
   }
   state_->scratch_pattern = complement ? ~pattern : pattern;
   state_->poisoned[slot] = true;
@@ -358,16 +362,34 @@ bool Instance::StillPoison(size_t tensor, size_t slot, size_t offset, size_t byt
   return state_->session.StillPoison(state_->buffers[tensor], static_cast<int>(slot), offset, bytes);
 }
 
+Rejected Instance::State::WroteOutside(size_t tensor, size_t slot, int64_t offset, std::string_view where,
+                                       Stage stage) const {
+  const std::string& name = endings.buffers[static_cast<size_t>(buffers[tensor])].name;
+  Rejected rejected;
+  rejected.stage = stage;
+  rejected.reason = Reason::kWroteOutside;
+  rejected.check = "memory";
+  rejected.evidence = fmt::format("{} slot {}: byte {} {} was written ({} is {} bytes long)", name, slot, offset, where,
+                                  name, layouts[tensor].byte_span);
+  return rejected;
+}
+
+std::optional<Rejected> Instance::CheckGaps(size_t tensor, size_t slot, std::span<const std::byte> before,
+                                            Stage stage) const {
+  if (!Present(tensor)) return std::nullopt;
+  const std::span<const std::byte> now = OutputBytes(tensor, slot);
+  ASSAY_CHECK(before.size() == now.size());
+  for (const Gap& gap : state_->gaps[tensor]) {
+    if (std::memcmp(now.data() + gap.offset, before.data() + gap.offset, gap.bytes) == 0) continue;
+    return state_->WroteOutside(tensor, slot, static_cast<int64_t>(gap.offset),
+                                "or one behind it in the gap between two rows", stage);
+  }
+  return std::nullopt;
+}
+
 Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
   const auto refuse = [&](size_t tensor, size_t slot, int64_t offset, std::string_view where) {
-    const std::string& name = state_->endings.buffers[static_cast<size_t>(state_->buffers[tensor])].name;
-    Rejected rejected;
-    rejected.stage = stage;
-    rejected.reason = Reason::kWroteOutside;
-    rejected.check = "memory";
-    rejected.evidence = fmt::format("{} slot {}: byte {} {} was written ({} is {} bytes long)", name, slot, offset,
-                                    where, name, state_->layouts[tensor].byte_span);
-    return std::optional(std::move(rejected));
+    return std::optional(state_->WroteOutside(tensor, slot, offset, where, stage));
   };
   for (size_t t = 0; t < state_->buffers.size(); ++t) {
     if (state_->buffers[t] < 0 || state_->roles[t] == Role::kIn) continue;
@@ -377,12 +399,14 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
       if (const auto hit = state_->session.CheckGuards(state_->buffers[t], static_cast<int>(slot))) {
         return refuse(t, slot, hit->offset, hit->offset < 0 ? "before its start" : "past its end");
       }
+      // What was filled is the caller's to compare (CheckGaps).
+      const bool filled = state_->filled[t][slot];
       for (const Gap& gap : state_->gaps[t]) {
-        if (!StillPoison(t, slot, gap.offset, gap.bytes))
+        if (!filled && !StillPoison(t, slot, gap.offset, gap.bytes))
           return refuse(t, slot, static_cast<int64_t>(gap.offset), "or one behind it in the gap between two rows");
       }
       // A slot that waits for its call, or that nobody was given: a decoy.
-      if (state_->roles[t] == Role::kOut && state_->poisoned[slot] && bytes > 0 && !StillPoison(t, slot, 0, bytes)) {
+      if (!filled && state_->poisoned[slot] && bytes > 0 && !StillPoison(t, slot, 0, bytes)) {
         return refuse(t, slot, 0, "or one behind it, in a slot that no call was given,");
       }
     }

@@ -58,7 +58,7 @@ class Instance {
 
   // Tensors by their index in contract.tensors.  Spans are layout.byte_span long (empty when absent)
   // and are the supervisor's own view; an inout tensor is one buffer under both names.
-  // InputBytes may be written only while no unit runs.
+  // InputBytes are asked for to be written, which is allowed only while no unit runs.
   std::span<std::byte> InputBytes(size_t tensor, size_t slot);
   std::span<const std::byte> OutputBytes(size_t tensor, size_t slot) const;
 
@@ -72,7 +72,7 @@ class Instance {
   // Poisons the outputs of the slot and what lies around all its buffers; the next unit finds its
   // scratch poisoned too.  Take a fresh draw for each slot and unit.  Types without NaN get the
   // complement of the pattern when asked for: two runs with complementary poison must agree.
-  // Inout tensors keep their contents, so poison first and fill after.
+  // Inout tensors are outputs here, so poison first and fill after.
   void PoisonOutputs(size_t slot, uint64_t draw, bool complement = false);
   // Whether these payload bytes of an output are all still poison.
   bool StillPoison(size_t tensor, size_t slot, size_t offset, size_t bytes) const;
@@ -80,6 +80,9 @@ class Instance {
   // After a unit: gaps between rows, surroundings, and the whole of every poisoned slot that no call of
   // the last unit was given still hold their poison; else wrote_outside with tensor, slot and offset.
   Result<std::optional<Rejected>> CheckGuards(Stage stage) const;
+  // The same for the gaps of an inout tensor, which hold what they were filled with: `before` is the
+  // whole tensor as it was.
+  std::optional<Rejected> CheckGaps(size_t tensor, size_t slot, std::span<const std::byte> before, Stage stage) const;
 
   // Publishes the calls as one unit and maps every ending that is not a clean completion to its
   // Reason.  After a Rejected nothing can be run here any more.  Error: the harness could not run it.

@@ -176,12 +176,17 @@ Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, co
                     .shape = spec_.shape,
                     .scalars = {scalars.begin(), scalars.end()},
                     .tensors = {},
+                    .before = {},
                     .structured = inputs.Structured(request.contents[call])};
     for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
-      // Inputs as they were drawn, not as the process holds them: an inout tensor is overwritten.
+      // What the call read as it was drawn, not as the process holds it: an inout tensor is overwritten.
       const std::span<const std::byte> drawn = inputs.TensorBytes(tensor, request.contents[call]);
-      const bool is_input = spec_.contract->tensors[tensor].role == Role::kIn;
-      timed.tensors.push_back(is_input ? drawn : instance_.OutputBytes(tensor, request.slots[call]));
+      const Role role = spec_.contract->tensors[tensor].role;
+      timed.tensors.push_back(role == Role::kIn ? drawn : instance_.OutputBytes(tensor, request.slots[call]));
+      timed.before.push_back(role == Role::kInOut ? drawn : std::span<const std::byte>());
+      if (role != Role::kInOut || drawn.empty()) continue;
+      refused = instance_.CheckGaps(tensor, request.slots[call], drawn, Stage::kMeasure);
+      if (refused) return refused;
     }
     calls.push_back(std::move(timed));
   }

@@ -57,8 +57,16 @@ struct TimedCall {
   const Shape* shape = nullptr;
   std::vector<double> scalars;  // in the order of contract.scalars
   std::vector<std::span<const std::byte>>
-      tensors;              // in the order of contract.tensors; outputs as the candidate left them; empty = absent
+      tensors;  // in the order of contract.tensors; outputs as the candidate left them; empty = absent
+  // By tensor as well: what a tensor that is changed in place held before the call, empty for others.
+  // Nothing at all as long as no candidate has run: then `tensors` still holds it.
+  std::vector<std::span<const std::byte>> before = {};
   bool structured = false;  // some regime of the inputs has no random mantissas
+
+  // What the call reads.
+  std::span<const std::byte> Read(size_t tensor) const {
+    return tensor < before.size() && !before[tensor].empty() ? before[tensor] : tensors[tensor];
+  }
 };
 
 // Called after the end stamp: which calls, slices and elements are compared is drawn then.

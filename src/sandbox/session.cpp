@@ -50,11 +50,6 @@ void Session::Poison(int buffer, int slot, uint64_t pattern) {
   chosen.Poison(slot, pattern, chosen.writable_inside());
 }
 
-void Session::PoisonSurroundings(int buffer, int slot, uint64_t pattern) {
-  ASSAY_CHECK(stopped());
-  state_->buffers.at(static_cast<size_t>(buffer)).Poison(slot, pattern, false);
-}
-
 std::optional<GuardHit> Session::CheckGuards(int buffer, int slot) const {
   return state_->buffers.at(static_cast<size_t>(buffer)).CheckGuards(slot);
 }

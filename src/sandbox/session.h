@@ -89,8 +89,6 @@ class Session {
 
   // Fills payload and surroundings with the pattern; of kInput only the surroundings.
   void Poison(int buffer, int slot, uint64_t pattern);
-  // The same for kInOut, whose payload is a value: surroundings only.
-  void PoisonSurroundings(int buffer, int slot, uint64_t pattern);
   // The first byte around the payload that is not as poisoned, those behind it first.
   std::optional<GuardHit> CheckGuards(int buffer, int slot) const;
   // Whether payload bytes [offset, offset + bytes) are all still poison.

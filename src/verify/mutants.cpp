@@ -38,17 +38,20 @@ void AddForOperand(const Contract& contract, size_t t, std::vector<Variant>& var
   variants.push_back(tf32);
 }
 
-const std::span<const std::byte>& BytesOf(const TimedCall& call, size_t tensor) { return call.tensors[tensor]; }
-
 // The input's element at the output's offset, where there is one.
 std::vector<double> CopyOf(const Contract& contract, size_t input, const TimedCall& call, const Answers& answers) {
   const Tensor& tensor = contract.tensors[input];
   const auto layout = LayoutOf(contract, tensor, *call.shape);
   std::vector<double> numbers(answers.elements.size(), 0.0);
-  if (!layout.ok() || layout.value().element_count == 0 || BytesOf(call, input).empty()) return numbers;
+  if (!layout.ok() || layout.value().element_count == 0 || call.Read(input).empty()) return numbers;
   for (size_t e = 0; e < numbers.size(); ++e) {
-    const int64_t element = answers.elements[e].offset % layout.value().element_count;
-    numbers[e] = LoadElement(tensor.dtype, BytesOf(call, input), ElementOffset(layout.value(), element));
+    const AnswerElement& answer = answers.elements[e];
+    if (answer.tensor == input) {  // changed in place: as it was
+      numbers[e] = LoadElement(tensor.dtype, call.Read(input), answer.offset);
+      continue;
+    }
+    const int64_t element = answer.offset % layout.value().element_count;
+    numbers[e] = LoadElement(tensor.dtype, call.Read(input), ElementOffset(layout.value(), element));
   }
   return numbers;
 }
@@ -188,7 +191,7 @@ std::vector<Null> Nulls(const Contract& contract) {
       {"null half done", [](const auto&, const Answers& answers, const auto&) { return HalfDone(answers); }},
   };
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    if (contract.tensors[t].role != Role::kIn) continue;
+    if (contract.tensors[t].role == Role::kOut) continue;
     nulls.push_back({"null copy of " + contract.tensors[t].name,
                      [&contract, t](const TimedCall& call, const Answers& answers, const auto&) {
                        return CopyOf(contract, t, call, answers);

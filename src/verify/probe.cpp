@@ -31,6 +31,7 @@ Probe::Probe(ProbeSpec spec, Instance instance, Stream draws)
       instance_(std::move(instance)),
       draws_(std::move(draws)),
       drawn_(instance_.slots()),
+      before_(instance_.slots(), Contents(spec_.contract->tensors.size())),
       written_(instance_.slots(), true) {}
 
 Result<ProbeOutcome> Probe::Start(const ProbeSpec& spec, Stream draws) {
@@ -53,7 +54,16 @@ Result<DrawnCall> Probe::Load(size_t slot, Values values, const Seed& seed, bool
   written_[slot] = false;
   ASSAY_TRY(drawn_[slot], DrawCall(*spec_.contract, spec_.shape, values, seed,
                                    [&](size_t tensor) { return instance_.InputBytes(tensor, slot); }));
+  KeepBefore(slot);
   return drawn_[slot];
+}
+
+void Probe::KeepBefore(size_t slot) {
+  for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
+    if (spec_.contract->tensors[t].role != Role::kInOut) continue;
+    const auto bytes = instance_.OutputBytes(t, slot);
+    before_[slot][t].assign(bytes.begin(), bytes.end());
+  }
 }
 
 void Probe::LoadBytes(size_t slot, const TimedCall& call) {
@@ -61,17 +71,21 @@ void Probe::LoadBytes(size_t slot, const TimedCall& call) {
   written_[slot] = false;
   drawn_[slot] = {call.scalars, call.structured, ""};
   for (size_t t = 0; t < call.tensors.size(); ++t) {
-    if (spec_.contract->tensors[t].role == Role::kOut || call.tensors[t].empty()) continue;
+    const std::span<const std::byte> from = call.Read(t);
+    if (spec_.contract->tensors[t].role == Role::kOut || from.empty()) continue;
     const std::span<std::byte> into = instance_.InputBytes(t, slot);
-    ASSAY_CHECK(into.size() == call.tensors[t].size());
-    std::copy(call.tensors[t].begin(), call.tensors[t].end(), into.begin());
+    ASSAY_CHECK(into.size() == from.size());
+    std::copy(from.begin(), from.end(), into.begin());
   }
+  KeepBefore(slot);
 }
 
 Status Probe::LoadNan(size_t slot, const Seed& seed) {
   ASSAY_TRY(drawn_[slot], Load(slot, Values::kFirst, seed));
-  return DrawNanCall(*spec_.contract, spec_.shape, seed,
-                     [&](size_t tensor) { return instance_.InputBytes(tensor, slot); });
+  ASSAY_TRY_STATUS(DrawNanCall(*spec_.contract, spec_.shape, seed,
+                               [&](size_t tensor) { return instance_.InputBytes(tensor, slot); }));
+  KeepBefore(slot);
+  return Ok();
 }
 
 Result<std::optional<Rejected>> Probe::Run(std::span<const size_t> slots) {
@@ -85,7 +99,14 @@ Result<std::optional<Rejected>> Probe::Run(std::span<const size_t> slots) {
     }
     calls.push_back(instance_.CallFor(slot, drawn_[slot].scalars));
   }
-  return RunCalls(calls, slots);
+  ASSAY_TRY(std::optional<Rejected> refused, RunCalls(calls, slots));
+  for (size_t i = 0; i < slots.size() && !refused; ++i) {
+    for (size_t t = 0; t < before_[slots[i]].size() && !refused; ++t) {
+      if (before_[slots[i]][t].empty()) continue;
+      refused = instance_.CheckGaps(t, slots[i], before_[slots[i]][t], spec_.stage);
+    }
+  }
+  return refused;
 }
 
 Result<std::optional<Rejected>> Probe::RunCalls(std::span<const ::assay::Call> calls, std::span<const size_t> slots) {
@@ -118,7 +139,10 @@ TimedCall Probe::Call(size_t slot) const {
   call.shape = &spec_.shape;
   call.scalars = drawn_[slot].scalars;
   call.structured = drawn_[slot].structured;
-  for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) call.tensors.push_back(instance_.OutputBytes(t, slot));
+  for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
+    call.tensors.push_back(instance_.OutputBytes(t, slot));
+    call.before.emplace_back(before_[slot][t]);
+  }
   return call;
 }
 

@@ -61,7 +61,8 @@ class Probe {
   const DrawnCall& drawn(size_t slot) const { return drawn_[slot]; }
   std::vector<std::byte> CopyOutputs(size_t slot) const;
 
-  // An element that no thread has written, in any output of the slot; nothing for types without NaN.
+  // An element that no thread has written, in any pure output of the slot; nothing for types without NaN.
+  // A tensor that is changed in place was full before: what was not written there is a wrong answer.
   struct Unwritten {
     size_t tensor;
     int64_t offset;
@@ -74,14 +75,19 @@ class Probe {
   std::span<std::byte> InputBytes(size_t tensor, size_t slot) { return instance_.InputBytes(tensor, slot); }
 
  private:
+  using Contents = std::vector<std::vector<std::byte>>;  // by tensor
+
   Probe(ProbeSpec spec, Instance instance, Stream draws);
+  // Keeps what the tensors that are changed in place hold now: the call that comes will overwrite it.
+  void KeepBefore(size_t slot);
   Result<std::optional<Rejected>> RunCalls(std::span<const ::assay::Call> calls, std::span<const size_t> slots);
 
   ProbeSpec spec_;
   Instance instance_;
   Stream draws_;  // poison
   std::vector<DrawnCall> drawn_;
-  std::vector<bool> written_;  // holds an answer: poison it again before it serves as a decoy
+  std::vector<Contents> before_;  // by slot; empty but for inout tensors
+  std::vector<bool> written_;     // holds an answer: poison it again before it serves as a decoy
 };
 
 }  // namespace assay
