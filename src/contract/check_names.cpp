@@ -120,6 +120,18 @@ Status CheckMentioned(const Locator& where, std::initializer_list<std::string_vi
   return where.At(path, fmt::format("{} is no {}; {}", name, what, Hint(name, known)));
 }
 
+// Inputs are only read, so two of them at one address are no hazard; an inout tensor has its input already.
+Status CheckAlias(const Locator& where, const Tensor& tensor, const Tensor& other) {
+  const auto here = [&](std::string_view what) { return where.At({"tensor", tensor.name, "may_alias"}, what); };
+  const bool pair =
+      (tensor.role == Role::kOut && other.role == Role::kIn) || (tensor.role == Role::kIn && other.role == Role::kOut);
+  if (!pair) return here(fmt::format("{} and {} are not an input and an output; remove it", tensor.name, other.name));
+  if (tensor.dtype != other.dtype)
+    return here(fmt::format("{} and {} are of different types; remove it", tensor.name, other.name));
+  if (tensor.prepare || other.prepare) return here("a prepared tensor is not at its own address; remove it");
+  return Ok();
+}
+
 Status CheckTensor(const Locator& where, const Contract& contract, const Tensor& tensor,
                    const std::vector<std::string>& axes) {
   for (const Expression& extent : tensor.shape)
@@ -129,10 +141,17 @@ Status CheckTensor(const Locator& where, const Contract& contract, const Tensor&
   for (const Generator& generator : tensor.values) {
     for (const Expression& number : generator.parameters)
       ASSAY_TRY_STATUS(CheckExpression(where, {"tensor", tensor.name, "values"}, number, axes));
+    const bool special = generator.kind == GeneratorKind::kSpecial && Info(tensor.dtype).is_float;
+    if (special && !contract.policy.special_propagates) {
+      return where.At({"tensor", tensor.name, "values"},
+                      "special draws NaN and infinities; say special = \"propagate\" in [policy] or remove it");
+    }
   }
   const std::vector<std::string> tensors = NamesOf(contract.tensors);
-  for (const std::string& name : tensor.may_alias)
+  for (const std::string& name : tensor.may_alias) {
     ASSAY_TRY_STATUS(CheckMentioned(where, {"tensor", tensor.name, "may_alias"}, name, tensors, "tensor"));
+    ASSAY_TRY_STATUS(CheckAlias(where, tensor, *contract.FindTensor(name)));
+  }
   if (!tensor.compare) return Ok();
   const auto output = [&](std::string_view key, const std::string& name, bool integer) -> Status {
     const Tensor* other = contract.FindTensor(name);
@@ -301,8 +320,9 @@ Status CheckNames(const Locator& where, Contract& contract) {
     }
   }
   bool writes = false;
-  for (const Tensor& tensor : contract.tensors) {
+  for (Tensor& tensor : contract.tensors) {
     ASSAY_TRY_STATUS(CheckTensor(where, contract, tensor, axes));
+    tensor.special = contract.policy.special_propagates;
     writes = writes || tensor.role != Role::kIn;
   }
   if (!writes) return where.At({"tensor"}, "no tensor is written; give one the role out or inout");

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expression.h"
 #include "base/hash.h"
+#include "contract/recorded.h"
 #include "numerics/dtype.h"
 
 namespace assay {
@@ -47,14 +50,19 @@ enum class GeneratorKind {
 struct Generator {
   GeneratorKind kind = GeneratorKind::kNormal;
   std::vector<Expression> parameters;
-  std::string text;  // as written; the regime's name in reports
+  std::string text;                          // as written; the regime's name in reports
+  std::shared_ptr<const Recorded> recorded;  // kCaptured: what was recorded
 };
+
+// The file beside the contract whose Inputs() fills what no generator can.
+inline constexpr std::string_view kInputsFile = "inputs.cpp";
 
 struct Scalar {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<Generator> values;
-  std::string from;  // reserved: "inputs.cpp"
+  std::string from;  // "inputs.cpp" or nothing
+  bool from_program() const { return from == kInputsFile; }
 };
 
 enum class Role { kIn, kOut, kInOut };
@@ -81,10 +89,12 @@ struct Tensor {
   bool optional = false;
   bool prepare = false;
   std::vector<Generator> values;
-  std::string from;               // reserved: "inputs.cpp", "forward:...", "captured:..."
+  std::string from;  // "inputs.cpp", "captured:FILE" (then `values` is that alone) or nothing
+  bool from_program() const { return from == kInputsFile; }
   std::vector<Expression> range;  // integers: inclusive
   std::vector<std::string> may_alias;
   std::optional<Compare> compare;  // out, inout
+  bool special = false;            // NaN and infinities may be drawn: policy.special = "propagate"
 };
 
 enum class RelationKind { kCausal, kPermute, kScale, kShift, kPad, kSumsTo, kUntouched, kPerturbOne };

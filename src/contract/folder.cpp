@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <memory>
 #include <set>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "contract/include_scan.h"
 #include "contract/load_tables.h"
+#include "contract/recorded.h"
 
 namespace assay {
 namespace {
@@ -102,6 +105,46 @@ Status FindSource(const Locator& where, const fs::path& root, ReferenceKernel& k
   return Ok();
 }
 
+// What was recorded for one tensor's regime: the file that `captured:` names, else captured/TENSOR.npy.
+Status ReadCaptured(const Locator& where, const Contract& contract, const std::string& tensor, std::string_view key,
+                    Generator& generator) {
+  const auto here = [&](std::string_view what) { return where.At({"tensor", tensor, key}, what); };
+  constexpr std::string_view kPrefix = "captured:";
+  const fs::path inside = generator.text.starts_with(kPrefix) ? fs::path(generator.text.substr(kPrefix.size()))
+                                                              : fs::path("captured") / (tensor + ".npy");
+  std::error_code failed;
+  if (inside.is_absolute() || !IsInside(contract.folder, contract.folder / inside) ||
+      !fs::is_regular_file(contract.folder / inside, failed)) {
+    return here(fmt::format("{} is no file inside the contract's folder; put the recording there", inside.string()));
+  }
+  const Result<Recorded> recorded = ReadNpy(contract.folder / inside);
+  if (!recorded.ok()) return here(fmt::format("{} {}", inside.string(), recorded.error().message));
+  const auto& values = recorded.value().values;
+  if (!contract.policy.special_propagates && !std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
+    return here(fmt::format("{} holds NaN or infinities; record finite values or say special = \"propagate\"",
+                            inside.string()));
+  }
+  generator.recorded = std::make_shared<const Recorded>(recorded.value());
+  return Ok();
+}
+
+// What values come from beside their generators.
+Status FindSourcesOfValues(const Locator& where, const std::vector<fs::path>& files, Contract& contract) {
+  const bool program = std::ranges::count(files, fs::path(kInputsFile)) > 0;
+  constexpr std::string_view kMissing = "inputs.cpp is missing beside contract.toml; write it (docs/contract.md)";
+  for (const Scalar& scalar : contract.scalars) {
+    if (scalar.from_program() && !program) return where.At({"scalar", scalar.name, "from"}, kMissing);
+  }
+  for (Tensor& tensor : contract.tensors) {
+    if (tensor.from_program() && !program) return where.At({"tensor", tensor.name, "from"}, kMissing);
+    for (Generator& generator : tensor.values) {
+      if (generator.kind != GeneratorKind::kCaptured) continue;
+      ASSAY_TRY_STATUS(ReadCaptured(where, contract, tensor.name, tensor.from.empty() ? "values" : "from", generator));
+    }
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Status CollectFiles(const Locator& where, Contract& contract) {
@@ -115,7 +158,8 @@ Status CollectFiles(const Locator& where, Contract& contract) {
                        "is missing beside contract.toml; write the reference (docs/contract.md)");
   }
   ASSAY_TRY_STATUS(ScanIncludes(root, contract.reference));
-  if (std::ranges::count(files, fs::path("inputs.cpp"))) ASSAY_TRY_STATUS(ScanIncludes(root, root / "inputs.cpp"));
+  if (std::ranges::count(files, fs::path(kInputsFile))) ASSAY_TRY_STATUS(ScanIncludes(root, root / kInputsFile));
+  ASSAY_TRY_STATUS(FindSourcesOfValues(where, files, contract));
   for (ReferenceKernel& kernel : contract.references) ASSAY_TRY_STATUS(FindSource(where, root, kernel));
   contract.templates = SourcesIn(root, files, "templates");
   contract.mutants = SourcesIn(root, files, "mutants");

@@ -43,7 +43,8 @@ constexpr std::array<GeneratorRow, 14> kGenerators{{
     {"subnormal", GeneratorKind::kSubnormal, 0, Demand::kNone, false, "subnormal", "below the smallest normal number"},
     {"special", GeneratorKind::kSpecial, 0, Demand::kNone, false, "special",
      "NaN, infinities, zeros of both signs, subnormals and extremes among normal values"},
-    {"captured", GeneratorKind::kCaptured, 0, Demand::kNone, false, "captured", "recorded from a model (reserved)"},
+    {"captured", GeneratorKind::kCaptured, 0, Demand::kNone, false, "captured",
+     "stretches of what was recorded from a model in `captured/TENSOR.npy`"},
     {"any", GeneratorKind::kAny, 0, Demand::kNone, true, "any", "random bits"},
 }};
 

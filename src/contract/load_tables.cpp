@@ -109,23 +109,20 @@ Result<Axis> ReadAxis(const Reader& reader, const std::string& name) {
   return axis;
 }
 
+// What stands behind captured: is found in the contract's folder, later (CollectFiles).
+constexpr std::string_view kCapturedPrefix = "captured:";
+
 Status ReadFrom(const Reader& reader, std::string& from, Contract& contract) {
   from = reader.Text("from");
   if (from.empty()) return Ok();
   if (reader.Has("values")) return reader.At("from", "excludes values; remove one of them");
-  if (from != "inputs.cpp" && !from.starts_with("forward:") && !from.starts_with("captured:")) {
-    return reader.At("from", "write \"inputs.cpp\", \"forward:CONTRACT.TENSOR\" or \"captured:FILE\"");
+  if (from == kInputsFile) return Ok();
+  if (from.starts_with("forward:")) {
+    contract.unsupported.push_back(reader.At("from", "forward: is reserved and not supported yet; use values").message);
+    return Ok();
   }
-  contract.unsupported.push_back(reader.At("from", "is reserved and not supported yet; use values").message);
-  return Ok();
-}
-
-void NoteCaptured(const Reader& reader, const std::vector<Generator>& generators, Contract& contract) {
-  for (const Generator& generator : generators) {
-    if (generator.kind != GeneratorKind::kCaptured) continue;
-    contract.unsupported.push_back(
-        reader.At("values", "captured is reserved and not supported yet; use another generator").message);
-  }
+  if (from.starts_with(kCapturedPrefix) && from.size() > kCapturedPrefix.size()) return Ok();
+  return reader.At("from", "write \"inputs.cpp\", \"forward:CONTRACT.TENSOR\" or \"captured:FILE\"");
 }
 
 Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contract& contract) {
@@ -135,6 +132,8 @@ Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contrac
   if (scalar.dtype == DType::kI4) return reader.At("dtype", "i4 is packed in pairs and no scalar; write i8");
   ASSAY_TRY(scalar.values, ReadGenerators(reader, true));
   ASSAY_TRY_STATUS(ReadFrom(reader, scalar.from, contract));
+  if (scalar.from.starts_with(kCapturedPrefix))
+    return reader.At("from", "only a tensor can be captured; write \"inputs.cpp\" or values");
   if (scalar.values.empty() && scalar.from.empty()) return reader.At("values", "is missing; add at least one regime");
   return scalar;
 }
@@ -225,11 +224,14 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
   tensor.prepare = reader.Truth("prepare");
   ASSAY_TRY(tensor.values, ReadGenerators(reader, false));
   ASSAY_TRY_STATUS(ReadFrom(reader, tensor.from, contract));
-  NoteCaptured(reader, tensor.values, contract);
+  if (tensor.from.starts_with(kCapturedPrefix)) {
+    Generator recorded;
+    recorded.kind = GeneratorKind::kCaptured;
+    recorded.text = tensor.from;
+    tensor.values.push_back(std::move(recorded));
+  }
   ASSAY_TRY(tensor.range, ReadExpressions(reader, "range"));
   tensor.may_alias = reader.Texts("may_alias");
-  if (!tensor.may_alias.empty())
-    contract.unsupported.push_back(reader.At("may_alias", "is reserved and not supported yet; remove it").message);
   if (const ConfigNode* node = reader.Node("compare")) {
     ASSAY_TRY(const Reader compare, Reader::Open(reader.file(), SchemaOf("tensor.X.compare"), *node,
                                                  reader.path() + ".compare", reader.LineOf("compare")));

@@ -100,19 +100,16 @@ TEST(LoadContract, ReadsAttention) {
   EXPECT_EQ(c.hash.size(), 64U);
 }
 
-TEST(LoadContract, ReadsRouterAndRefusesWhatItCannotRun) {
+TEST(LoadContract, ReadsRouterAndQuantizedGemm) {
   const Result<Contract> router = LoadContract(kData / "topk_softmax_router" / "contract.toml");
   ASSERT_TRUE(router.ok()) << router.error().message;
   EXPECT_EQ(router.value().FindTensor("index")->compare->keys, "score");
   EXPECT_EQ(router.value().FindTensor("count")->compare->given, "index");
   EXPECT_EQ(router.value().FindTensor("index")->range.size(), 2U);
 
-  const Result<Contract> refused = LoadContract(kData / "quantized_gemm");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message, HasSubstr("scalar.oscale.from: is reserved and not supported yet"));
-  const Result<Contract> read = LoadContract(kData / "quantized_gemm", {.allow_unsupported = true});
+  const Result<Contract> read = LoadContract(kData / "quantized_gemm");
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read.value().unsupported.size(), 1U);
+  EXPECT_TRUE(read.value().FindScalar("oscale")->from_program());
   EXPECT_EQ(read.value().FindTensor("out")->compare->clamp_low, -128);
   EXPECT_EQ(read.value().cost->unit, "i8");
   EXPECT_EQ(read.value().workloads[0].state, CacheState::kWeightsCold);
@@ -207,12 +204,26 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"role = \"in\"", "role = \"in\"\nalign = 3", "tensor.x.align: needs a power of two"},
       {"role = \"in\"", "role = \"in\"\nrange = [0, 1]", "tensor.x.range: only integers"},
       {"role = \"in\"", "role = \"in\"\nprepare = true", "tensor.x.prepare: a prepared tensor is dense"},
-      {"role = \"in\"", "role = \"in\"\nmay_alias = [\"y\"]", "tensor.x.may_alias: is reserved and not supported yet"},
+      {"role = \"in\"", "role = \"in\"\nmay_alias = [\"x\"]",
+       "tensor.x.may_alias: x and x are not an input and an output"},
+      {"role = \"in\"", "role = \"in\"\nmay_alias = [\"z\"]", "tensor.x.may_alias: z is no tensor"},
       {"role = \"in\"", "role = \"in\"\nfrom = \"inputs.cpp\"", "tensor.x.from: excludes values"},
       {"role = \"in\"", "role = \"inout\"", "tensor.x.compare: is missing"},
       {"role = \"out\"", "role = \"in\"\nvalues = [\"any\"]", "tensor.y.compare: an input is not compared"},
       {"role = \"out\"", "role = \"out\"\nvalues = [\"any\"]", "tensor.y.values: an output has no values"},
       {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "", "tensor.x.values: is missing"},
+      {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "from = \"inputs.cpp\"\n",
+       "tensor.x.from: inputs.cpp is missing beside contract.toml; write it"},
+      {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "from = \"captured:x.npy\"\n",
+       "tensor.x.from: x.npy is no file inside the contract's folder"},
+      {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "from = \"captured:../x.npy\"\n",
+       "tensor.x.from: ../x.npy is no file inside the contract's folder"},
+      {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "from = \"captured:reference.h\"\n",
+       "tensor.x.from: reference.h is no npy file; write it with numpy.save"},
+      {"values = [\"normal(0, 1)\", \"constant(0)\"]\n", "from = \"forward:other.y\"\n",
+       "tensor.x.from: forward: is reserved"},
+      {"\"constant(0)\"", "\"special\"", "tensor.x.values: special draws NaN and infinities; say special"},
+      {"\"constant(0)\"", "\"captured\"", "tensor.x.values: captured/x.npy is no file inside the contract's folder"},
       {"class = \"accumulate\"", "klass = \"accumulate\"", "tensor.y.compare.klass: unknown key"},
       {"class = \"accumulate\"", "class = \"index\"", "index needs an integer tensor"},
       {"class = \"accumulate\"", "class = \"accumulate\", slice = [\"N\"]", "only an output with given"},

@@ -76,7 +76,12 @@ void FillBase(std::span<float> rows, Stream& stream) { FillNormal(rows, stream);
 void FillBase(std::span<double> rows, Stream& stream) { FillNormal(rows, stream); }
 
 Regime::Regime(const Tensor& tensor, const Generator& generator, const ShapeNames& names)
-    : kind_(generator.kind), dtype_(tensor.dtype), low_(LowestOf(tensor.dtype)), high_(HighestOf(tensor.dtype)) {
+    : kind_(generator.kind),
+      dtype_(tensor.dtype),
+      recorded_(generator.recorded),
+      special_(tensor.special),
+      low_(LowestOf(tensor.dtype)),
+      high_(HighestOf(tensor.dtype)) {
   Result<std::vector<double>> numbers = GeneratorNumbers(generator, names.names());
   ASSAY_CHECK(numbers.ok());  // the shape is legal
   numbers_ = std::move(numbers).value();
@@ -88,7 +93,7 @@ Regime::Regime(const Tensor& tensor, const Generator& generator, const ShapeName
   }
   double reach = kReach;
   for (const double number : numbers_) reach = std::max(reach, std::abs(number)) * 8;
-  clamp_ = Info(dtype_).is_float && reach > high_;
+  clamp_ = Info(dtype_).is_float && (reach > high_ || kind_ == GeneratorKind::kCaptured);
 }
 
 bool Regime::needs_normal() const {
@@ -100,7 +105,6 @@ bool Regime::needs_normal() const {
     case GeneratorKind::kOffset:
     case GeneratorKind::kTies:
     case GeneratorKind::kSpecial:
-    case GeneratorKind::kCaptured:
       return true;
     default:
       return false;
@@ -118,6 +122,7 @@ bool Regime::works_by_row() const {
     case GeneratorKind::kSorted:
     case GeneratorKind::kClustered:
     case GeneratorKind::kSpecial:
+    case GeneratorKind::kCaptured:
       return true;
     default:
       return false;
@@ -283,7 +288,26 @@ void Regime::Any(std::span<T> row, Stream& stream) const {
     uniform.numbers_ = {low_, high_};
     uniform.Uniform(row, stream);
   } else {
-    for (T& value : row) value = static_cast<T>(DecodeElement(dtype_, stream.Next()));
+    for (T& value : row) {
+      double drawn = DecodeElement(dtype_, stream.Next());
+      // Few codes are not finite, so this ends soon.
+      while (!special_ && !std::isfinite(drawn)) drawn = DecodeElement(dtype_, stream.Next());
+      value = static_cast<T>(drawn);
+    }
+  }
+}
+
+// A stretch of a recorded row from a random place, or from the start of one and on into the next where
+// the tensor's rows are longer.
+template <typename T>
+void Regime::Captured(std::span<T> row, Stream& stream) const {
+  ASSAY_CHECK(recorded_ != nullptr && recorded_->row_length > 0);  // a contract without the file is not loaded
+  const auto length = static_cast<uint64_t>(recorded_->row_length), all = uint64_t{recorded_->values.size()};
+  uint64_t at = stream.Below(all / length) * length;
+  if (row.size() < length) at += stream.Below(length - row.size() + 1);
+  for (T& value : row) {
+    value = Narrow<T>(recorded_->values[at], low_, high_);
+    at = at + 1 == all ? 0 : at + 1;
   }
 }
 
@@ -342,7 +366,7 @@ void Regime::Finish(std::span<T> row, Stream& stream) {
       Any(row, stream);
       return;
     case GeneratorKind::kCaptured:
-      base(1, 0);
+      Captured(row, stream);
       break;
   }
   if constexpr (kFloat) {

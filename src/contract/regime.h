@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -49,12 +50,16 @@ class Regime {
   void Special(std::span<T> row, Stream& stream) const;
   template <typename T>
   void Any(std::span<T> row, Stream& stream) const;
+  template <typename T>
+  void Captured(std::span<T> row, Stream& stream) const;
 
   double LogUniformNumber(Stream& stream) const;
 
   GeneratorKind kind_;
   DType dtype_;
   std::vector<double> numbers_;
+  std::shared_ptr<const Recorded> recorded_;
+  bool special_;               // NaN and infinities may be drawn
   double low_, high_;          // the finite range that elements are kept in
   bool clamp_ = false;         // values can leave it
   double until_outlier_ = -1;  // elements before the next one, carried from row to row

@@ -65,7 +65,7 @@ SchemaTable ScalarTable() {
           {
               {"dtype", K::kDType, true, "", "its type"},
               {"values", K::kGenerators, false, "", "regimes: generators, or expressions over axes"},
-              {"from", K::kString, false, "", "reserved: `\"inputs.cpp\"`"},
+              {"from", K::kString, false, "", "instead of values: `\"inputs.cpp\"`, whose Inputs() sets it"},
           }};
 }
 
@@ -90,9 +90,12 @@ SchemaTable TensorTable() {
           {"prepare", K::kBoolean, false, "false", "a candidate may repack it once, outside the call"},
           {"values", K::kGenerators, false, "", "regimes of an in or inout tensor, the usual one first"},
           {"from", K::kString, false, "",
-           "reserved: `\"inputs.cpp\"`, `\"forward:CONTRACT.TENSOR\"`, `\"captured:FILE\"`"},
+           "instead of values: `\"inputs.cpp\"`, whose Inputs() fills it, or `\"captured:FILE\"`, an npy file in the "
+           "folder; reserved: `\"forward:CONTRACT.TENSOR\"`"},
           {"range", K::kExpressions, false, "", "integers: smallest and largest allowed value, both included"},
-          {"may_alias", K::kStrings, false, "[]", "reserved: tensors that it may overlap"},
+          {"may_alias", K::kStrings, false, "[]",
+           "an output: inputs of its type and layout at whose address it may lie; drawn so in half of the hidden "
+           "calls"},
           {"compare", K::kTable, false, "", "how an out or inout tensor is judged; needed there"},
       }};
 }

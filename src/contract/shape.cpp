@@ -90,6 +90,9 @@ std::string Describe(const Contract& contract, const Shape& shape) {
     if (found != sizes.end()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", argument.name, found->second);
   }
   for (const std::string& name : shape.absent_tensors) text += fmt::format("{}-{}", text.empty() ? "" : " ", name);
+  for (const auto& [output, input] : shape.aliases)
+    text += fmt::format("{}{}@{}", text.empty() ? "" : " ", output, input);
+  for (const auto& [name, value] : shape.scalars) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text;
 }
 
@@ -170,7 +173,16 @@ Result<Shape> WorkloadShape(const Contract& contract, const Workload& workload) 
           fmt::format("the stride {} = {} is below {}, where rows would overlap", name, value, shape.strides[name]));
   }
   shape.absent_tensors.insert(workload.null_tensors.begin(), workload.null_tensors.end());
+  shape.scalars = workload.scalars;
   return shape;
+}
+
+bool MayShare(const Contract& contract, const Tensor& output, const Tensor& input, const Shape& shape) {
+  const bool said =
+      std::ranges::count(output.may_alias, input.name) + std::ranges::count(input.may_alias, output.name) > 0;
+  if (!said || shape.absent_tensors.contains(output.name) || shape.absent_tensors.contains(input.name)) return false;
+  const auto one = LayoutOf(contract, output, shape), other = LayoutOf(contract, input, shape);
+  return one.ok() && other.ok() && one.value() == other.value();
 }
 
 Status CheckAxes(const Contract& contract, const Shape& shape) {

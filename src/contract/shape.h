@@ -16,15 +16,17 @@
 namespace assay {
 
 // Everything about one call that is a number of the shape: a value for every axis and every stride,
-// and which optional tensors are null.
+// which optional tensors are null, which outputs share memory, and the scalars that a workload fixes.
 struct Shape {
   std::map<std::string, int64_t> axes;
   std::map<std::string, int64_t> strides;  // in elements
   std::set<std::string> absent_tensors;
+  std::map<std::string, double> scalars;       // all others are drawn
+  std::map<std::string, std::string> aliases;  // output -> the input at whose address it lies
   bool operator==(const Shape&) const = default;
 };
 
-// "B=1 T=1024 H=16 ldk=1024 -lse": for reports and logs, in the order of `args`.
+// "B=1 T=1024 H=16 ldk=1024 -lse y@x": for reports and logs, in the order of `args`.
 std::string Describe(const Contract& contract, const Shape& shape);
 
 // How one tensor lies in memory at one shape.
@@ -54,6 +56,10 @@ Result<Shape> WorkloadShape(const Contract& contract, const Workload& workload);
 // Dense strides for these axes (all tensors present).
 Result<Shape> DenseShape(const Contract& contract, const std::map<std::string, int64_t>& axes);
 
+// Whether an output and an input of one call may lie at one address: the contract says so, both are there
+// and lie in memory alike.
+bool MayShare(const Contract& contract, const Tensor& output, const Tensor& input, const Shape& shape);
+
 // Within the axes' ranges, `require` holds, every tensor has a layout, every generator has its numbers.
 bool Legal(const Contract& contract, const Shape& shape);
 // Why not; Ok when legal.
@@ -68,9 +74,10 @@ struct ShapeLimits {
 ShapeLimits LimitsOf(const Contract& contract);
 
 // Shapes to verify at, around and between the public ones: 0 where an axis allows it, 1, sizes near
-// the named ones, primes, neighbours of the workloads; optional tensors absent in half of them;
-// strides padded or dense at random.  The last one uses most of the limits.  All are legal and
-// distinct; fewer than `count` come back only when the contract has no more (never none).
+// the named ones, primes, neighbours of the workloads; optional tensors absent in half of them, outputs
+// at the address of an input in half of those that may; strides padded or dense at random.  The last one uses most of
+// the limits.  All are legal and distinct; fewer than `count` come back only when the contract has no more (never
+// none).
 std::vector<Shape> DrawShapes(const Contract& contract, int count, const ShapeLimits& limits, Stream& stream);
 
 // Points of the contract's slice axes at this shape; 1 when the slice is the whole call.

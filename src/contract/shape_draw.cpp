@@ -168,11 +168,26 @@ class Drawer {
         for (const Tensor& tensor : contract_.tensors) {
           if (tensor.optional && stream_.Below(2) == 0) shape.value().absent_tensors.insert(tensor.name);
         }
+        DrawAliases(shape.value());
         return std::move(shape).value();
       }
       pads.clear();
     }
     return std::nullopt;
+  }
+
+  // An input lends its memory to one output at most.
+  void DrawAliases(Shape& shape) {
+    std::set<std::string> lent;
+    for (const Tensor& output : contract_.tensors) {
+      if (output.role != Role::kOut) continue;
+      for (const Tensor& input : contract_.tensors) {
+        if (input.role != Role::kIn || lent.contains(input.name) || shape.aliases.contains(output.name)) continue;
+        if (!MayShare(contract_, output, input, shape) || stream_.Below(2) == 0) continue;
+        shape.aliases[output.name] = input.name;
+        lent.insert(input.name);
+      }
+    }
   }
 
   bool FitsDense(const Sizes& sizes) const {

@@ -172,6 +172,7 @@ bool Structured(const Generator& generator) {
     case GeneratorKind::kSorted:
     case GeneratorKind::kTies:
     case GeneratorKind::kClustered:
+    case GeneratorKind::kCaptured:  // a model's values may be rounded, repeated or ordered
     case GeneratorKind::kExpression:
       return true;
     default:
@@ -268,12 +269,29 @@ double DrawScalar(const Scalar& scalar, const Generator& generator, const Shape&
       value = std::clamp(n[0] * std::exp(std::log(n[1] / n[0]) * stream.Unit()), n[0], n[1]);
       break;
     case GeneratorKind::kAny:
-      return DecodeElement(scalar.dtype, stream.Next());
+      do value = DecodeElement(scalar.dtype, stream.Next());
+      while (!std::isfinite(value));
+      return value;
     default:
       ASSAY_CHECK(false);  // ParseScalarRegime lets no other through
   }
   if (is_float) value = std::clamp(value, LowestOf(scalar.dtype), HighestOf(scalar.dtype));
   return DecodeElement(scalar.dtype, EncodeElement(scalar.dtype, value));
+}
+
+std::vector<double> DrawScalars(const Contract& contract, const Shape& shape, Stream& stream, bool first_regime) {
+  std::vector<double> scalars;
+  for (const Scalar& scalar : contract.scalars) {
+    const auto fixed = shape.scalars.find(scalar.name);
+    if (fixed != shape.scalars.end()) {
+      scalars.push_back(DecodeElement(scalar.dtype, EncodeElement(scalar.dtype, fixed->second)));
+    } else if (scalar.from_program()) {
+      scalars.push_back(std::numeric_limits<double>::quiet_NaN());
+    } else {
+      scalars.push_back(DrawScalar(scalar, shape, stream, first_regime));
+    }
+  }
+  return scalars;
 }
 
 double DrawScalar(const Scalar& scalar, const Shape& shape, Stream& stream, bool first_regime) {

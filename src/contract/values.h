@@ -47,6 +47,10 @@ MixReport FillMixed(const Tensor& tensor, const TensorLayout& layout, const Shap
 // The bytes that stand where nothing may be read: NaN in every float type, random bits otherwise.
 void FillPoison(DType dtype, std::span<std::byte> out, Stream& stream);
 
+// All scalars of one call in the contract's order: as the workload fixes them, else drawn; NaN where
+// inputs.cpp has yet to set one.
+std::vector<double> DrawScalars(const Contract& contract, const Shape& shape, Stream& stream, bool first_regime);
+
 // One value, already rounded to the scalar's dtype.
 double DrawScalar(const Scalar& scalar, const Shape& shape, Stream& stream, bool first_regime);
 double DrawScalar(const Scalar& scalar, const Generator& generator, const Shape& shape, Stream& stream);

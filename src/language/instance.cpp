@@ -62,6 +62,7 @@ struct Instance::State {
   std::vector<TensorLayout> layouts;  // by tensor
   std::vector<Role> roles;
   std::vector<int> buffers;            // by tensor, -1 = null
+  std::vector<size_t> owners;          // by tensor: itself, or the input that lends it its memory
   std::vector<std::vector<Gap>> gaps;  // by tensor
   std::vector<Parameter> parameters;
   std::vector<size_t> prepared;  // tensors that ENTRY_prepare takes
@@ -83,6 +84,7 @@ namespace {
 struct Layout {
   std::vector<TensorLayout> layouts;
   std::vector<int> buffers;
+  std::vector<size_t> owners;
   SessionSpec session;
   int scratch_buffer = -1, packed_buffer = -1, prepare_symbol = -1;
   int64_t scratch_bytes = 0;
@@ -101,12 +103,20 @@ Access AccessOf(Role role) {
   return Access::kInput;
 }
 
+// The tensor in whose memory this one lies.
+size_t OwnerOf(const InstanceSpec& spec, size_t tensor) {
+  const auto lent = spec.shape->aliases.find(spec.contract->tensors[tensor].name);
+  if (lent == spec.shape->aliases.end()) return tensor;
+  return static_cast<size_t>(spec.contract->FindTensor(lent->second) - spec.contract->tensors.data());
+}
+
 Status AddTensors(const InstanceSpec& spec, Layout& layout) {
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     const Tensor& tensor = spec.contract->tensors[t];
     ASSAY_TRY(TensorLayout shape, LayoutOf(*spec.contract, tensor, *spec.shape));
     layout.layouts.push_back(std::move(shape));
-    if (spec.shape->absent_tensors.contains(tensor.name)) {
+    layout.owners.push_back(OwnerOf(spec, t));
+    if (spec.shape->absent_tensors.contains(tensor.name) || layout.owners[t] != t) {
       layout.buffers.push_back(-1);
       continue;
     }
@@ -119,6 +129,13 @@ Status AddTensors(const InstanceSpec& spec, Layout& layout) {
     if (t < spec.line_offsets.size()) buffer.line_offset = spec.line_offsets[t];
     layout.buffers.push_back(static_cast<int>(layout.session.buffers.size()));
     layout.session.buffers.push_back(std::move(buffer));
+  }
+  for (size_t t = 0; t < layout.owners.size(); ++t) {
+    if (layout.owners[t] == t) continue;
+    layout.buffers[t] = layout.buffers[layout.owners[t]];
+    BufferSpec& shared = layout.session.buffers[static_cast<size_t>(layout.buffers[t])];
+    shared.access = Access::kInOut;
+    shared.align = std::max(shared.align, static_cast<size_t>(spec.contract->tensors[t].align));
   }
   return Ok();
 }
@@ -249,14 +266,15 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   state->parameters = ParametersOf(*spec.contract, *spec.shape);
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     state->roles.push_back(spec.contract->tensors[t].role);
-    state->gaps.push_back(state->roles.back() != Role::kIn && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t])
-                                                                                     : std::vector<Gap>{});
+    const bool written = state->roles.back() != Role::kIn || std::ranges::count(layout.owners, t) > 1;
+    state->gaps.push_back(written && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t]) : std::vector<Gap>{});
     if (spec.contract->tensors[t].prepare) state->prepared.push_back(t);
   }
   for (const Axis& axis : spec.contract->axes)
     state->axes.push_back(static_cast<uint64_t>(spec.shape->axes.at(axis.name)));
   state->layouts = std::move(layout.layouts);
   state->buffers = std::move(layout.buffers);
+  state->owners = std::move(layout.owners);
   state->scratch_buffer = layout.scratch_buffer;
   state->packed_buffer = layout.packed_buffer;
   state->prepare_symbol = layout.prepare_symbol;
@@ -275,6 +293,7 @@ Instance::~Instance() = default;
 
 size_t Instance::slots() const { return state_->slots; }
 bool Instance::Present(size_t tensor) const { return state_->buffers[tensor] >= 0; }
+bool Instance::Lends(size_t tensor) const { return std::ranges::count(state_->owners, tensor) > 1; }
 const TensorLayout& Instance::LayoutOf(size_t tensor) const { return state_->layouts[tensor]; }
 int64_t Instance::scratch_bytes() const { return state_->scratch_bytes; }
 Session& Instance::session() { return state_->session; }
@@ -344,7 +363,7 @@ void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
   ASSAY_CHECK(slot < state_->slots);
   const uint64_t pattern = PoisonPattern(draw);
   for (size_t t = 0; t < state_->buffers.size(); ++t) {
-    if (state_->buffers[t] < 0) continue;
+    if (state_->buffers[t] < 0 || state_->owners[t] != t) continue;
     // One-byte floats have NaNs, but no pattern of wider words is one in each byte; they take the
     // complement like integers.
     const DTypeInfo& info = Info(state_->layouts[t].dtype);
@@ -355,6 +374,14 @@ void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
   state_->scratch_pattern = complement ? ~pattern : pattern;
   state_->poisoned[slot] = true;
   state_->ever_poisoned[slot] = true;
+}
+
+void Instance::BlankGaps(size_t tensor, std::span<std::byte> copy) const {
+  const TensorLayout& layout = state_->layouts[tensor];
+  for (const Gap& gap : state_->gaps[tensor]) std::ranges::fill(copy.subspan(gap.offset, gap.bytes), std::byte{0});
+  // Packed tensors are dense (the contract's loader sees to it).
+  const bool half = Info(layout.dtype).bits == 4 && layout.element_count % 2 == 1;
+  if (half) copy[static_cast<size_t>(layout.byte_span) - 1] &= std::byte{0x0F};
 }
 
 bool Instance::StillPoison(size_t tensor, size_t slot, size_t offset, size_t bytes) const {
@@ -400,7 +427,7 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
         return refuse(t, slot, hit->offset, hit->offset < 0 ? "before its start" : "past its end");
       }
       // What was filled is the caller's to compare (CheckGaps).
-      const bool filled = state_->filled[t][slot];
+      const bool filled = state_->filled[state_->owners[t]][slot];
       for (const Gap& gap : state_->gaps[t]) {
         if (!filled && !StillPoison(t, slot, gap.offset, gap.bytes))
           return refuse(t, slot, static_cast<int64_t>(gap.offset), "or one behind it in the gap between two rows");

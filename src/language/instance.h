@@ -54,6 +54,8 @@ class Instance {
 
   size_t slots() const;
   bool Present(size_t tensor) const;  // not null at this shape
+  // An input whose memory is an output's as well (Shape::aliases): a call overwrites it.
+  bool Lends(size_t tensor) const;
   const TensorLayout& LayoutOf(size_t tensor) const;
 
   // Tensors by their index in contract.tensors.  Spans are layout.byte_span long (empty when absent)
@@ -74,6 +76,9 @@ class Instance {
   // complement of the pattern when asked for: two runs with complementary poison must agree.
   // Inout tensors are outputs here, so poison first and fill after.
   void PoisonOutputs(size_t slot, uint64_t draw, bool complement = false);
+  // Blanks what is no element in a copy of an output: gaps between rows, and the half byte behind an odd
+  // number of packed elements.  Poison stands there, and not the same in two runs.
+  void BlankGaps(size_t tensor, std::span<std::byte> copy) const;
   // Whether these payload bytes of an output are all still poison.
   bool StillPoison(size_t tensor, size_t slot, size_t offset, size_t bytes) const;
 

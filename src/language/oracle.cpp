@@ -9,12 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/file.h"
-#include "base/text.h"
-#include "language/cpp/build_cache.h"
-#include "language/cpp/compile.h"
-#include "language/cpp/machine_code.h"
-#include "language/cpp/toolchain.h"
+#include "language/author_code.h"
 #include "sandbox/session.h"
 
 namespace assay {
@@ -22,78 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kOracleRules = 1;
 constexpr const char* kSymbol = "assay_oracle";
-constexpr std::chrono::seconds kBuildLimit{120};
 // A slice costs a millisecond; a reference that needs minutes for a question is broken, not slow.
 constexpr std::chrono::seconds kAnswerLimit{120};
 constexpr uint64_t kMaxResponse = uint64_t{2} << 30;
 // Below this many slices a second process costs more than it saves.
 constexpr size_t kSlicesWorthSplitting = 32;
 
-std::optional<Dtype> NumericsType(DType dtype) {
-  for (int i = 0; i < kDtypeCount; ++i) {
-    if (kFormats[i].name == Info(dtype).name) return static_cast<Dtype>(i);
-  }
-  return std::nullopt;
-}
-
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
-
-// The bytes of the headers that a reference may include, names in front: what its build depends on.
-Status AddHeaders(const fs::path& folder, RecordHash& hash) {
-  std::vector<fs::path> headers;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".h") headers.push_back(entry.path());
-  }
-  if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", folder.string(), error.message())};
-  std::sort(headers.begin(), headers.end());
-  for (const fs::path& header : headers) {
-    ASSAY_TRY(const std::string bytes, ReadFile(header));
-    hash.Add(header.filename().string(), bytes);
-  }
-  return Ok();
-}
-
-// The oracle of this contract as a file, from the cache or built now.
-Result<fs::path> BuildOracle(const Contract& contract, const fs::path& cache_folder) {
-  const Result<Toolchain>& toolchain = PrimaryToolchain();
-  if (!toolchain.ok()) return toolchain.error();
-  ASSAY_TRY(const fs::path headers, ReferenceHeaders());
-  CompileJob job;
-  job.toolchain = &toolchain.value();
-  // By its bare name: the object must not depend on where the contract lies.
-  job.source = OracleSource(contract.reference.filename().string());
-  job.flags = {"-O2", "-march=native", "-fvisibility=hidden"};
-  job.policy.required_exports = {kSymbol};
-  job.policy.trusted_code = true;  // its walls are the process's; it is compared with nothing
-  job.limit = kBuildLimit;
-
-  RecordHash hash("oracle");
-  hash.Add("rules", kOracleRules).Add("toolchain", job.toolchain->identity);
-  for (const std::string& word : CompileCommand(job)) hash.Add("word", word);
-  hash.Add("source", job.source);
-  ASSAY_TRY_STATUS(AddHeaders(headers / "assay", hash));
-  ASSAY_TRY_STATUS(AddHeaders(contract.reference.parent_path(), hash));
-  const Digest id = hash.Finish();
-  const BuildCache cache(cache_folder);
-  if (const auto hit = cache.Find(id)) return hit->path;
-
-  job.include_folders = {contract.reference.parent_path().string(), headers.string()};
-  ASSAY_TRY(CompileOutcome outcome, Compile(job));
-  if (const auto* rejected = std::get_if<Rejected>(&outcome)) {
-    return Error{ErrorCode::kInvalidInput, fmt::format("{}: the reference does not compile: {}",
-                                                       contract.reference.string(), rejected->evidence)};
-  }
-  const CompiledFile& file = std::get<CompiledFile>(outcome);
-  CachedBuild build;
-  ASSAY_TRY(build.twin, TwinOf(file.bytes));
-  build.seconds = file.seconds;
-  build.command = file.command;
-  ASSAY_TRY(const CachedBuild stored, cache.Store(id, file.bytes, std::move(build)));
-  return stored.path;
-}
 
 // The block of inputs that an oracle sees, still in pieces: where each tensor's bytes go.
 struct Inputs {
@@ -213,7 +144,9 @@ Oracle::~Oracle() = default;
 Result<std::unique_ptr<Oracle>> Oracle::Start(const Contract& contract, const fs::path& cache, int processes) {
   auto state = std::make_unique<State>();
   state->contract = contract;
-  auto file = BuildOracle(contract, cache);
+  // By its bare name: the object must not depend on where the contract lies.
+  auto file = BuildAuthorCode(
+      {"reference", contract.reference, OracleSource(contract.reference.filename().string()), kSymbol}, cache);
   if (!file.ok()) return Annotate(file.error(), "oracle of " + contract.name);
   state->file = std::move(file).value();
   state->workers.resize(static_cast<size_t>(std::max(1, processes)));
@@ -298,17 +231,6 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
   }
   joined.slice_begin.push_back(joined.outputs.size());
   return joined;
-}
-
-Result<fs::path> ReferenceHeaders() {
-  std::error_code ignored;
-  const fs::path source = fs::path(ASSAY_SOURCE_DIR) / "src/numerics";
-  if (fs::is_regular_file(source / "assay/reference.h", ignored)) return source;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path shared = program.parent_path().parent_path() / "share/assay/include";
-  if (fs::is_regular_file(shared / "assay/reference.h", ignored)) return shared;
-  return Error{ErrorCode::kNotFound,
-               fmt::format("assay/reference.h is neither in {} nor in {}", source.string(), shared.string())};
 }
 
 }  // namespace assay

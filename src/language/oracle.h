@@ -47,7 +47,4 @@ class Oracle {
   std::unique_ptr<State> state_;
 };
 
-// The folder that holds assay/reference.h: of the source tree, else beside the program.
-Result<std::filesystem::path> ReferenceHeaders();
-
 }  // namespace assay

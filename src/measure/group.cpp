@@ -122,8 +122,7 @@ Status GroupRunner::Group::Drawn(size_t contents) {
     ASSAY_TRY(InputDraw created, InputDraw::Create(runner_.contract_, runner_.shape_, contents));
     runner_.inputs_ = std::make_unique<InputDraw>(std::move(created));
   }
-  runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers);
-  return Ok();
+  return runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers);
 }
 
 // How long a call takes must be known before the processes of the group start, because it decides

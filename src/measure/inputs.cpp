@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "contract/values.h"
+#include "language/inputs_program.h"
 
 namespace assay {
 namespace {
@@ -56,7 +57,7 @@ InputDraw::~InputDraw() {
   if (memory_ != nullptr) ::munmap(memory_, mapped_);
 }
 
-void InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
+Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
   ASSAY_CHECK(slots <= slots_);
   // One stream per piece, so that the contents do not depend on which thread filled it.
   struct Piece {
@@ -66,7 +67,7 @@ void InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
   std::vector<Piece> pieces;
   for (size_t slot = 0; slot < slots; ++slot) {
     for (size_t tensor = 0; tensor < layouts_.size(); ++tensor) {
-      if (offsets_[tensor] >= 0) pieces.push_back({slot, tensor});
+      if (offsets_[tensor] >= 0 && !contract_->tensors[tensor].from_program()) pieces.push_back({slot, tensor});
     }
   }
   std::atomic<size_t> next{0};
@@ -88,11 +89,17 @@ void InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
 
   for (size_t slot = 0; slot < slots; ++slot) {
     Stream stream(seed.Derive("scalars", slot));
-    scalars_[slot].clear();
-    for (const Scalar& scalar : contract_->scalars) scalars_[slot].push_back(DrawScalar(scalar, shape_, stream, false));
-    structured_[slot] = 0;
+    scalars_[slot] = DrawScalars(*contract_, shape_, stream, false);
+    const auto bytes = [&](size_t tensor) {
+      return std::span(memory_ + static_cast<int64_t>(slot) * bytes_per_slot_ + offsets_[tensor],
+                       static_cast<size_t>(layouts_[tensor].byte_span));
+    };
+    ASSAY_TRY_STATUS(FillFromProgram(*contract_, shape_, scalars_[slot], bytes, seed.Derive("slot", slot)));
+    const auto written = [](const Tensor& tensor) { return tensor.from_program() && Info(tensor.dtype).is_float; };
+    structured_[slot] = std::any_of(contract_->tensors.begin(), contract_->tensors.end(), written) ? 1 : 0;
   }
   for (const Piece& piece : pieces) structured_[piece.slot] |= piece.structured ? 1 : 0;
+  return Ok();
 }
 
 std::span<const std::byte> InputDraw::TensorBytes(size_t tensor, size_t slot) const {

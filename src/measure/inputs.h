@@ -23,7 +23,7 @@ class InputDraw {
   ~InputDraw();
 
   // New contents for the first `slots` slots: a mixture of the contract's regimes, on `threads` threads.
-  void Redraw(const Seed& seed, size_t slots, int threads);
+  Status Redraw(const Seed& seed, size_t slots, int threads);
 
   std::span<const std::byte> TensorBytes(size_t tensor, size_t slot) const;  // empty: output or absent
   std::span<const double> Scalars(size_t slot) const;

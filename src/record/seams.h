@@ -58,7 +58,8 @@ struct TimedCall {
   std::vector<double> scalars;  // in the order of contract.scalars
   std::vector<std::span<const std::byte>>
       tensors;  // in the order of contract.tensors; outputs as the candidate left them; empty = absent
-  // By tensor as well: what a tensor that is changed in place held before the call, empty for others.
+  // By tensor as well: what a tensor that is changed in place, or an input whose memory an output shares,
+  // held before the call; empty for others.
   // Nothing at all as long as no candidate has run: then `tensors` still holds it.
   std::vector<std::span<const std::byte>> before = {};
   bool structured = false;  // some regime of the inputs has no random mantissas

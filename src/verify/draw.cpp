@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "contract/values.h"
+#include "language/inputs_program.h"
 
 namespace assay {
 namespace {
@@ -80,9 +81,7 @@ Result<DrawnCall> DrawCall(const Contract& contract, const Shape& shape, Values 
                            const TensorBytes& bytes) {
   DrawnCall drawn;
   Stream scalars(seed.Derive("scalars"));
-  for (const Scalar& scalar : contract.scalars) {
-    drawn.scalars.push_back(DrawScalar(scalar, shape, scalars, values == Values::kFirst));
-  }
+  drawn.scalars = DrawScalars(contract, shape, scalars, values == Values::kFirst);
   Stream choice(seed.Derive("one-hot"));
   const size_t hot = values == Values::kOneHot ? DrawOneHotTensor(contract, choice) : contract.tensors.size();
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
@@ -90,10 +89,17 @@ Result<DrawnCall> DrawCall(const Contract& contract, const Shape& shape, Values 
     if (!IsInput(tensor) || shape.absent_tensors.contains(tensor.name)) continue;
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
     if (layout.element_count == 0) continue;
+    if (tensor.from_program()) {
+      // Whoever wrote it may have rounded, repeated or ordered.
+      drawn.structured = drawn.structured || Info(tensor.dtype).is_float;
+      drawn.regimes += (drawn.regimes.empty() ? "" : ", ") + tensor.name + ": " + tensor.from;
+      continue;
+    }
     Stream stream(seed.Derive("tensor", t));
     const std::string regime = FillOne(tensor, layout, shape, values, t == hot, bytes(t), stream, drawn.structured);
     drawn.regimes += (drawn.regimes.empty() ? "" : ", ") + tensor.name + ": " + regime;
   }
+  ASSAY_TRY_STATUS(FillFromProgram(contract, shape, drawn.scalars, bytes, seed));
   return drawn;
 }
 
@@ -110,7 +116,8 @@ Status DrawNanCall(const Contract& contract, const Shape& shape, const Seed& see
     if (!Info(tensor.dtype).is_float) {
       ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
       // Integers may be indices: even a call without meaning keeps their range.
-      if (layout.element_count > 0) FillTensor(tensor, layout, tensor.values.front(), shape, out, stream);
+      if (layout.element_count > 0 && !tensor.from_program())
+        FillTensor(tensor, layout, tensor.values.front(), shape, out, stream);
     } else {
       FillPoison(tensor.dtype, out, stream);
     }

@@ -43,7 +43,8 @@ Result<DrawnCall> DrawCall(const Contract& contract, const Shape& shape, Values 
 // Whether kOneHot makes sense: some float input is drawn from values on both sides of zero.
 bool HasOneHot(const Contract& contract);
 
-// NaN in every float input, random bits elsewhere: a call whose answer must leave no trace.
+// NaN in every float input, random bits elsewhere: a call whose answer must leave no trace.  Into a call
+// that was drawn before: integers that inputs.cpp filled stay as they are.
 Status DrawNanCall(const Contract& contract, const Shape& shape, const Seed& seed, const TensorBytes& bytes);
 
 }  // namespace assay

@@ -42,6 +42,10 @@ std::optional<Shape> Smaller(const Contract& contract, const Shape& shape, const
   auto dense = DenseShape(contract, axes);
   if (!dense.ok()) return std::nullopt;
   dense.value().absent_tensors = shape.absent_tensors;
+  for (const auto& [output, input] : shape.aliases) {
+    if (!MayShare(contract, *contract.FindTensor(output), *contract.FindTensor(input), dense.value())) continue;
+    dense.value().aliases[output] = input;
+  }
   if (!Legal(contract, dense.value())) return std::nullopt;
   return std::move(dense).value();
 }

@@ -60,7 +60,7 @@ Result<DrawnCall> Probe::Load(size_t slot, Values values, const Seed& seed, bool
 
 void Probe::KeepBefore(size_t slot) {
   for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
-    if (spec_.contract->tensors[t].role != Role::kInOut) continue;
+    if (spec_.contract->tensors[t].role != Role::kInOut && !instance_.Lends(t)) continue;
     const auto bytes = instance_.OutputBytes(t, slot);
     before_[slot][t].assign(bytes.begin(), bytes.end());
   }
@@ -152,6 +152,7 @@ std::vector<std::byte> Probe::CopyOutputs(size_t slot) const {
     if (!IsOutput(spec_.contract->tensors[t]) || !instance_.Present(t)) continue;
     const auto bytes = instance_.OutputBytes(t, slot);
     copy.insert(copy.end(), bytes.begin(), bytes.end());
+    instance_.BlankGaps(t, std::span(copy).last(bytes.size()));
   }
   return copy;
 }
@@ -160,6 +161,7 @@ std::optional<Probe::Unwritten> Probe::FindUnwritten(size_t slot) const {
   for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
     const Tensor& tensor = spec_.contract->tensors[t];
     if (tensor.role != Role::kOut || !instance_.Present(t) || !Info(tensor.dtype).has_nan) continue;
+    if (spec_.shape.aliases.contains(tensor.name)) continue;  // it was full of its input
     const TensorLayout& layout = instance_.LayoutOf(t);
     const auto bytes = instance_.OutputBytes(t, slot);
     const size_t width = ByteSize(tensor.dtype, 1);

@@ -78,7 +78,8 @@ class Probe {
   using Contents = std::vector<std::vector<std::byte>>;  // by tensor
 
   Probe(ProbeSpec spec, Instance instance, Stream draws);
-  // Keeps what the tensors that are changed in place hold now: the call that comes will overwrite it.
+  // Keeps what the tensors that are changed in place, or lend their memory, hold now: the call that comes
+  // will overwrite it.
   void KeepBefore(size_t slot);
   Result<std::optional<Rejected>> RunCalls(std::span<const ::assay::Call> calls, std::span<const size_t> slots);
 

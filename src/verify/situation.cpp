@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "contract/values.h"
+#include "language/inputs_program.h"
 #include "verify/draw.h"
 #include "verify/examination.h"
 
@@ -41,11 +42,14 @@ std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
 Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed, Situation& situation,
                   DrawnCall& drawn) {
   Stream scalars(seed.Derive("scalars"));
-  for (const Scalar& scalar : contract.scalars)
-    drawn.scalars.push_back(DrawScalar(scalar, shape, scalars, regime == 0));
+  drawn.scalars = DrawScalars(contract, shape, scalars, regime == 0);
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
     const Tensor& tensor = contract.tensors[t];
     if (situation.bytes[t].empty()) continue;
+    if (tensor.from_program()) {
+      drawn.structured = drawn.structured || Info(tensor.dtype).is_float;
+      continue;
+    }
     const Generator& generator = tensor.values[regime < tensor.values.size() ? regime : 0];
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
     Stream stream(seed.Derive("tensor", t));
@@ -53,7 +57,8 @@ Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, c
     drawn.structured = drawn.structured || Structured(generator);
     drawn.regimes += (drawn.regimes.empty() ? "" : ", ") + tensor.name + ": " + generator.text;
   }
-  return Ok();
+  return FillFromProgram(
+      contract, shape, drawn.scalars, [&](size_t t) { return std::span(situation.bytes[t]); }, seed);
 }
 
 Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed) {
@@ -87,6 +92,14 @@ Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regi
 Result<std::vector<std::byte>> Situation::Redrawn(const Contract& contract, size_t tensor, const Seed& seed) const {
   std::vector<std::byte> fresh(bytes[tensor].size());
   if (fresh.empty()) return fresh;
+  if (contract.tensors[tensor].from_program()) {
+    // All that the program fills at once: it answers for one call, not for one tensor.
+    std::vector<std::vector<std::byte>> all = bytes;
+    std::vector<double> scalars = call.scalars;
+    ASSAY_TRY_STATUS(FillFromProgram(
+        contract, *shape, scalars, [&](size_t t) { return std::span(all[t]); }, seed));
+    return all[tensor];
+  }
   ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, contract.tensors[tensor], *shape));
   Stream stream(seed);
   FillTensor(contract.tensors[tensor], layout, contract.tensors[tensor].values.front(), *shape, fresh, stream);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <assay/reference.h>
+
+// One row.
+template <class Real>
+void Reference(const assay::Args<Real>& a, const assay::Slice& slice) {
+  const int64_t row = slice.index<1>()[0];
+  const auto x = a.row("x", row);
+  const Real factor = a.scalar("a");
+  a.out("y", row, 0) = factor * x[0];
+  for (int64_t n = 1; n < x.size(); ++n) a.out("y", row, n) = factor * x[n] + x[n - 1];
+}
