@@ -42,10 +42,13 @@ constexpr std::array<GeneratorRow, 14> kGenerators{{
     {"clustered", GeneratorKind::kClustered, 0, Demand::kNone, false, "clustered", "a few distinct normal values"},
     {"subnormal", GeneratorKind::kSubnormal, 0, Demand::kNone, false, "subnormal", "below the smallest normal number"},
     {"special", GeneratorKind::kSpecial, 0, Demand::kNone, false, "special",
-     "NaN, infinities, zeros of both signs, subnormals and extremes among normal values"},
+     "NaN, infinities, zeros of both signs, subnormals and extremes among normal values; of floats only where `special "
+     "= "
+     "\"propagate\"`"},
     {"captured", GeneratorKind::kCaptured, 0, Demand::kNone, false, "captured",
      "stretches of what was recorded from a model in `captured/TENSOR.npy`"},
-    {"any", GeneratorKind::kAny, 0, Demand::kNone, true, "any", "random bits"},
+    {"any", GeneratorKind::kAny, 0, Demand::kNone, true, "any",
+     "random bits; NaN and infinities only where `special = \"propagate\"`"},
 }};
 
 const GeneratorRow* FindRow(std::string_view name) {

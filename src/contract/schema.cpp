@@ -213,7 +213,7 @@ SchemaTable WorkloadTable() {
                "what is in the caches; `in-situ` is reserved",
                {"hot", "weights-cold", "cold", "in-situ"}},
               {"near", K::kStrings, false, "", "reserved: producer and consumer contracts"},
-              {"scalars", K::kNumberTable, false, "their first regime", "values of scalars"},
+              {"scalars", K::kNumberTable, false, "drawn", "values of scalars"},
               {"null", K::kStrings, false, "[]", "optional tensors that are null"},
               {"threads", K::kThreads, false, "the policy's", "`\"all\"` or a number"},
           }};
