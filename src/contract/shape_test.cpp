@@ -149,6 +149,31 @@ TEST(DrawShapes, VisitsWhatBreaksKernels) {
   EXPECT_NEAR(absent, count / 2, count / 8);
 }
 
+TEST(DrawShapes, PutsOutputsAtTheAddressOfAnInput) {
+  const Contract contract =
+      LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/toy/toy_neighbours").value();
+  Stream stream(Seed::FromNumber(1));
+  int shared = 0, apart = 0;
+  for (const Shape& shape : DrawShapes(contract, 40, {}, stream)) {
+    (shape.aliases.empty() ? apart : shared) += 1;
+    if (shape.aliases.empty()) continue;
+    EXPECT_EQ(shape.aliases, (std::map<std::string, std::string>{{"y", "x"}}));
+    EXPECT_THAT(Describe(contract, shape), HasSubstr(" y@x"));
+  }
+  EXPECT_GT(shared, 8);
+  EXPECT_GT(apart, 8);
+  // What is timed lies apart, with the scalar that the workload fixes.
+  const Shape timed = WorkloadShape(contract, contract.workloads[0]).value();
+  EXPECT_TRUE(timed.aliases.empty());
+  EXPECT_EQ(timed.scalars, (std::map<std::string, double>{{"a", 0.5}}));
+  EXPECT_THAT(Describe(contract, timed), HasSubstr(" a=0.5"));
+  // Only where both lie in memory alike, and are there.
+  Shape absent = timed;
+  EXPECT_TRUE(MayShare(contract, *contract.FindTensor("y"), *contract.FindTensor("x"), absent));
+  absent.absent_tensors.insert("x");
+  EXPECT_FALSE(MayShare(contract, *contract.FindTensor("y"), *contract.FindTensor("x"), absent));
+}
+
 TEST(DrawShapes, DrawsEmptySizesWhereTheyAreAllowed) {
   Contract contract = Load("topk_softmax_router");
   contract.axes[0].min = 0;

@@ -197,6 +197,77 @@ TEST(FillTensor, KeepsIndicesInTheirRange) {
   }
 }
 
+TEST(FillTensor, DrawsStretchesOfWhatWasRecorded) {
+  // Row r of ten holds 100 r, 100 r + 1, ...: every element says where it came from.
+  auto recorded = std::make_shared<Recorded>();
+  recorded->row_length = 100;
+  for (int64_t i = 0; i < 1000; ++i) recorded->values.push_back(static_cast<double>(i));
+  Generator generator = ParseGenerator("captured").value();
+  generator.recorded = recorded;
+  for (const int64_t columns : {7, 100, 250}) {
+    const Tensor tensor = MakeTensor(DType::kF32);
+    const Shape shape = MakeShape(kRows, columns);
+    const TensorLayout layout = LayoutOf({}, tensor, shape).value();
+    std::vector<std::byte> bytes(static_cast<size_t>(layout.byte_span));
+    Stream stream(Seed::FromNumber(1));
+    FillTensor(tensor, layout, generator, shape, bytes, stream);
+    std::set<double> starts;
+    for (int64_t r = 0; r < kRows; ++r) {
+      const double first = LoadElement(DType::kF32, bytes, r * columns);
+      starts.insert(first);
+      // Within one recorded row where it is long enough, else on into the next ones.
+      EXPECT_LE(std::fmod(first, 100), columns < 100 ? 100.0 - static_cast<double>(columns) : 0.0);
+      for (int64_t c = 0; c < columns; ++c)
+        ASSERT_EQ(LoadElement(DType::kF32, bytes, r * columns + c), std::fmod(first + static_cast<double>(c), 1000));
+    }
+    EXPECT_GT(starts.size(), columns < 100 ? 40U : 7U);
+  }
+  // What the tensor's type cannot hold is its largest number.
+  recorded->values.assign(1000, 1e6);
+  const Tensor tensor = MakeTensor(DType::kF16);
+  const Shape shape = MakeShape();
+  const TensorLayout layout = LayoutOf({}, tensor, shape).value();
+  std::vector<std::byte> bytes(static_cast<size_t>(layout.byte_span));
+  Stream stream(Seed::FromNumber(1));
+  FillTensor(tensor, layout, generator, shape, bytes, stream);
+  EXPECT_EQ(LoadElement(DType::kF16, bytes, 5), 65504);
+}
+
+TEST(FillTensor, DrawsAnyBitsByPolicy) {
+  for (const bool special : {false, true}) {
+    Tensor tensor = MakeTensor(DType::kE5m2);
+    tensor.special = special;
+    const Shape shape = MakeShape();
+    const TensorLayout layout = LayoutOf({}, tensor, shape).value();
+    std::vector<std::byte> bytes(static_cast<size_t>(layout.byte_span));
+    Stream stream(Seed::FromNumber(1));
+    FillTensor(tensor, layout, ParseGenerator("any").value(), shape, bytes, stream);
+    std::set<std::byte> codes(bytes.begin(), bytes.end());
+    int not_finite = 0;
+    for (int64_t i = 0; i < layout.element_count; ++i) {
+      if (!std::isfinite(LoadElement(DType::kE5m2, bytes, i))) ++not_finite;
+    }
+    // Eight of its 256 codes are NaN or infinite.
+    EXPECT_EQ(not_finite > 0, special);
+    EXPECT_EQ(codes.size(), special ? 256U : 248U);
+  }
+}
+
+TEST(DrawScalars, LeavesWhatTheWorkloadFixesAndWhatTheProgramSets) {
+  Contract contract;
+  contract.scalars = {{"a", DType::kF32, {ParseScalarRegime("uniform(2, 3)").value()}, ""},
+                      {"b", DType::kF32, {ParseScalarRegime("uniform(2, 3)").value()}, ""},
+                      {"c", DType::kF32, {}, "inputs.cpp"}};
+  Shape shape = MakeShape();
+  shape.scalars["b"] = 0.1;
+  Stream stream(Seed::FromNumber(1));
+  const std::vector<double> drawn = DrawScalars(contract, shape, stream, false);
+  ASSERT_EQ(drawn.size(), 3U);
+  EXPECT_TRUE(drawn[0] >= 2 && drawn[0] <= 3);
+  EXPECT_EQ(drawn[1], double{0.1F});
+  EXPECT_TRUE(std::isnan(drawn[2]));
+}
+
 TEST(FillTensor, PoisonsGaps) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBf16, DType::kF16, DType::kE4m3, DType::kE5m2}) {
     Tensor tensor = MakeTensor(dtype);
@@ -269,7 +340,7 @@ TEST(FillMixed, CutsAVector) {
 }
 
 TEST(Structured, TellsEqualAndOrderedValuesFromRandomOnes) {
-  for (const char* text : {"constant(1)", "sorted", "ties(0.1)", "clustered"})
+  for (const char* text : {"constant(1)", "sorted", "ties(0.1)", "clustered", "captured"})
     EXPECT_TRUE(Structured(ParseGenerator(text).value())) << text;
   for (const char* text : {"normal(0, 1)", "uniform(0, 1)", "ladder(1, 2)", "outliers(0.1, 2)", "offset(1)", "any"}) {
     EXPECT_FALSE(Structured(ParseGenerator(text).value())) << text;
