@@ -39,7 +39,7 @@ std::string Bytes(std::initializer_list<T> values) {
 Result<Recorded> Parse(const std::string& file) { return ParseNpy(std::as_bytes(std::span(file))); }
 
 TEST(ParseNpy, ReadsWhatNumpyWrites) {
-  for (const char version : {1, 2}) {
+  for (const char version : {'\1', '\2'}) {
     const auto floats = Parse(Npy("<f4", "(2, 3)", Bytes<float>({1, 2, 3, -4, 5, 0.5}), version));
     ASSERT_TRUE(floats.ok()) << floats.error().message;
     EXPECT_EQ(floats.value().row_length, 3);
