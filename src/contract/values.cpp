@@ -166,8 +166,32 @@ void Fill(const Tensor& tensor, const TensorLayout& layout, const Rows& rows, st
 
 }  // namespace
 
+namespace {
+
+// Values that differ by less than this share of themselves are nearly equal, and so are their sums' steps
+// (docs/numerics.md, c(K)).
+constexpr double kNearlyEqual = 1.0 / 128;
+
+bool NearlyEqual(double mean, double deviation) { return !(deviation > kNearlyEqual * std::abs(mean)); }
+
+// Numbers that are expressions over axes are not known here; then the wider bound is the safe one.
+bool NearlyEqual(const Generator& generator) {
+  const Result<std::vector<double>> numbers = GeneratorNumbers(generator, [](std::string_view) { return nullptr; });
+  if (!numbers.ok()) return true;
+  const std::vector<double>& n = numbers.value();
+  if (generator.kind == GeneratorKind::kOffset) return NearlyEqual(n[0], 1);
+  if (generator.kind == GeneratorKind::kNormal) return NearlyEqual(n[0], n[1]);
+  return NearlyEqual((n[0] + n[1]) / 2, (n[1] - n[0]) / std::sqrt(12.0));
+}
+
+}  // namespace
+
 bool Structured(const Generator& generator) {
   switch (generator.kind) {
+    case GeneratorKind::kOffset:
+    case GeneratorKind::kNormal:
+    case GeneratorKind::kUniform:
+      return NearlyEqual(generator);
     case GeneratorKind::kConstant:
     case GeneratorKind::kSorted:
     case GeneratorKind::kTies:

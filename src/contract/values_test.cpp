@@ -342,7 +342,10 @@ TEST(FillMixed, CutsAVector) {
 TEST(Structured, TellsEqualAndOrderedValuesFromRandomOnes) {
   for (const char* text : {"constant(1)", "sorted", "ties(0.1)", "clustered", "captured"})
     EXPECT_TRUE(Structured(ParseGenerator(text).value())) << text;
-  for (const char* text : {"normal(0, 1)", "uniform(0, 1)", "ladder(1, 2)", "outliers(0.1, 2)", "offset(1)", "any"}) {
+  for (const char* text : {"offset(1e4)", "offset(-129)", "normal(1000, 1)", "uniform(1000, 1001)"})
+    EXPECT_TRUE(Structured(ParseGenerator(text).value())) << text;
+  for (const char* text : {"offset(100)", "offset(-127)", "normal(1, 0.1)", "uniform(-1e4, 1e4)", "normal(0, 1)",
+                           "uniform(0, 1)", "ladder(1, 2)", "outliers(0.1, 2)", "offset(1)", "any"}) {
     EXPECT_FALSE(Structured(ParseGenerator(text).value())) << text;
   }
 }
