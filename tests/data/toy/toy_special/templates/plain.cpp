@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain loop, rows shared out: bound by loads and stores.
+//
+// assay:template plain
+// assay:knob THREADS = one | all
+// assay:flag -O2 | -O3
+#include <assay/contract.h>
+#include <stdint.h>
+
+extern "C" void toy_special(const float* x, const float* factor, float* y, int64_t T, int64_t N) {
+#if THREADS == THREADS_all
+#pragma omp parallel for schedule(static)
+#endif
+  for (int64_t t = 0; t < T; ++t)
+    for (int64_t n = 0; n < N; ++n) y[t * N + n] = x[t * N + n] * factor[t] + 1.0f;
+}
