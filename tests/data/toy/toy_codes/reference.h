@@ -10,6 +10,8 @@ void Reference(const assay::Args<Real>& a, const assay::Slice& slice) {
   const auto w = a.row("w", row), s = a.row("s", row);
   for (int64_t i = 0; i < n; ++i) {
     a.out("p", row, i) = Real(static_cast<double>(std::min<int64_t>(a.integer("w", row, i) + 1, 7)));
-    a.out("z", row, i) = s[i] * w[i];
+    const Real product = s[i] * w[i];
+    a.out("r", row, i) = product;
+    a.out("z", row, i) = product;
   }
 }

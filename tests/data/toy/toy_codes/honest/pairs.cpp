@@ -32,7 +32,8 @@ static inline void ToI4(uint8_t* packed, int64_t i, int value) {
   packed[i / 2] = (uint8_t)((packed[i / 2] & ~(15 << shift)) | ((value & 15) << shift));
 }
 
-extern "C" void toy_codes(const uint8_t* w, const uint8_t* s, uint8_t* p, uint8_t* z, int64_t T, int64_t N) {
+extern "C" void toy_codes(const uint8_t* w, const uint8_t* s, uint8_t* p, uint8_t* z, float* r, int64_t T,
+                          int64_t N) {
   const int64_t n = T * N;
   for (int64_t i = 0; i + 1 < n; i += 2) {
     const int low = FromI4(w, i), high = FromI4(w, i + 1);
@@ -42,5 +43,8 @@ extern "C" void toy_codes(const uint8_t* w, const uint8_t* s, uint8_t* p, uint8_
     const int last = FromI4(w, n - 1);
     ToI4(p, n - 1, last == 7 ? 7 : last + 1);
   }
-  for (int64_t i = 0; i < n; ++i) z[i] = ToE4m3(FromE4m3(s[i]) * (float)FromI4(w, i));
+  for (int64_t i = 0; i < n; ++i) {
+    r[i] = FromE4m3(s[i]) * (float)FromI4(w, i);
+    z[i] = ToE4m3(r[i]);
+  }
 }

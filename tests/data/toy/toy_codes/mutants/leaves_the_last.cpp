@@ -32,10 +32,12 @@ static inline void ToI4(uint8_t* packed, int64_t i, int value) {
   packed[i / 2] = (uint8_t)((packed[i / 2] & ~(15 << shift)) | ((value & 15) << shift));
 }
 
-extern "C" void toy_codes(const uint8_t* w, const uint8_t* s, uint8_t* p, uint8_t* z, int64_t T, int64_t N) {
+extern "C" void toy_codes(const uint8_t* w, const uint8_t* s, uint8_t* p, uint8_t* z, float* r, int64_t T,
+                          int64_t N) {
   for (int64_t i = 0; i + 1 < T * N; ++i) {
     const int code = FromI4(w, i);
     ToI4(p, i, code + 1 > 7 ? 7 : code + 1);
-    z[i] = ToE4m3(FromE4m3(s[i]) * (float)code);
+    r[i] = FromE4m3(s[i]) * (float)code;
+    z[i] = ToE4m3(r[i]);
   }
 }
