@@ -12,10 +12,11 @@
 
 #include "base/expression.h"
 #include "base/hash.h"
-#include "contract/recorded.h"
 #include "numerics/dtype.h"
 
 namespace assay {
+
+struct Recording;
 
 // What a kernel must compute, as read from a contract folder (grammar: docs/contract.md).
 // Named things keep the file's names; `args` gives the C order.
@@ -51,7 +52,7 @@ struct Generator {
   GeneratorKind kind = GeneratorKind::kNormal;
   std::vector<Expression> parameters;
   std::string text;                          // as written; the regime's name in reports
-  std::shared_ptr<const Recorded> recorded;  // kCaptured: what was recorded
+  std::shared_ptr<const Recording> recorded;  // kCaptured: what was recorded
 };
 
 // The file beside the contract whose Inputs() fills what no generator can.

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "contract/include_scan.h"
 #include "contract/load_tables.h"
-#include "contract/recorded.h"
+#include "contract/recording.h"
 
 namespace assay {
 namespace {
@@ -117,14 +117,14 @@ Status ReadCaptured(const Locator& where, const Contract& contract, const std::s
       !fs::is_regular_file(contract.folder / inside, failed)) {
     return here(fmt::format("{} is no file inside the contract's folder; put the recording there", inside.string()));
   }
-  const Result<Recorded> recorded = ReadNpy(contract.folder / inside);
+  const Result<Recording> recorded = ReadNpy(contract.folder / inside);
   if (!recorded.ok()) return here(fmt::format("{} {}", inside.string(), recorded.error().message));
   const auto& values = recorded.value().values;
   if (!contract.policy.special_propagates && !std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
     return here(fmt::format("{} holds NaN or infinities; record finite values or say special = \"propagate\"",
                             inside.string()));
   }
-  generator.recorded = std::make_shared<const Recorded>(recorded.value());
+  generator.recorded = std::make_shared<const Recording>(recorded.value());
   return Ok();
 }
 

@@ -12,6 +12,7 @@
 #include "contract/element.h"
 #include "contract/generator.h"
 #include "contract/normal_fill.h"
+#include "contract/recording.h"
 #include "contract/values.h"
 
 namespace assay {

@@ -58,7 +58,7 @@ class Regime {
   GeneratorKind kind_;
   DType dtype_;
   std::vector<double> numbers_;
-  std::shared_ptr<const Recorded> recorded_;
+  std::shared_ptr<const Recording> recorded_;
   bool special_;               // NaN and infinities may be drawn
   double low_, high_;          // the finite range that elements are kept in
   bool clamp_ = false;         // values can leave it

@@ -14,6 +14,7 @@
 #include "contract/element.h"
 #include "contract/generator.h"
 #include "contract/normal_fill.h"
+#include "contract/recording.h"
 
 namespace assay {
 namespace {
@@ -199,7 +200,7 @@ TEST(FillTensor, KeepsIndicesInTheirRange) {
 
 TEST(FillTensor, DrawsStretchesOfWhatWasRecorded) {
   // Row r of ten holds 100 r, 100 r + 1, ...: every element says where it came from.
-  auto recorded = std::make_shared<Recorded>();
+  auto recorded = std::make_shared<Recording>();
   recorded->row_length = 100;
   for (int64_t i = 0; i < 1000; ++i) recorded->values.push_back(static_cast<double>(i));
   Generator generator = ParseGenerator("captured").value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "contract/recorded.h"
+#include "contract/recording.h"
 
 #include <fmt/format.h>
 
@@ -115,7 +115,7 @@ Result<std::string_view> HeaderOf(std::string_view bytes) {
 
 }  // namespace
 
-Result<Recorded> ParseNpy(std::span<const std::byte> bytes) {
+Result<Recording> ParseNpy(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   ASSAY_TRY(const std::string_view header, HeaderOf(text));
   const auto descr = ValueOf(header, "descr"), order = ValueOf(header, "fortran_order"),
@@ -135,14 +135,14 @@ Result<Recorded> ParseNpy(std::span<const std::byte> bytes) {
     return Refuse(fmt::format("holds {} bytes behind its header where its shape needs {}; save it again",
                               bytes.size() - begin, elements * type->bytes));
   }
-  Recorded recorded;
+  Recording recorded;
   recorded.row_length = static_cast<int64_t>(extents.back());
   recorded.values.reserve(elements);
   for (size_t e = 0; e < elements; ++e) recorded.values.push_back(type->load(bytes.data() + begin + e * type->bytes));
   return recorded;
 }
 
-Result<Recorded> ReadNpy(const std::filesystem::path& file) {
+Result<Recording> ReadNpy(const std::filesystem::path& file) {
   ASSAY_TRY(const std::string bytes, ReadFile(file, kMaxFile));
   return ParseNpy(std::as_bytes(std::span(bytes)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "contract/recorded.h"
+#include "contract/recording.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ std::string Bytes(std::initializer_list<T> values) {
   return bytes;
 }
 
-Result<Recorded> Parse(const std::string& file) { return ParseNpy(std::as_bytes(std::span(file))); }
+Result<Recording> Parse(const std::string& file) { return ParseNpy(std::as_bytes(std::span(file))); }
 
 TEST(ParseNpy, ReadsWhatNumpyWrites) {
   for (const char version : {'\1', '\2'}) {

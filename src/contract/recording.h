@@ -12,7 +12,7 @@
 namespace assay {
 
 // Values that were recorded from a model, in rows as they stood in its last dimension.
-struct Recorded {
+struct Recording {
   int64_t row_length = 0;
   std::vector<double> values;  // rows one after the other
 };
@@ -20,7 +20,7 @@ struct Recorded {
 // Reads what numpy.save writes: format 1.0 or 2.0, little endian, C order, at least one dimension, of
 // float16, float32, float64 or integers of up to 32 bits.  kInvalidInput says what is wrong and what to
 // do about it, without the file's name.
-Result<Recorded> ParseNpy(std::span<const std::byte> bytes);
-Result<Recorded> ReadNpy(const std::filesystem::path& file);
+Result<Recording> ParseNpy(std::span<const std::byte> bytes);
+Result<Recording> ReadNpy(const std::filesystem::path& file);
 
 }  // namespace assay
