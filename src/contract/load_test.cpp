@@ -190,7 +190,6 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"normal(0, 1)", "normal(0)", "tensor.x.values: \"normal(0)\" is not understood; write \"normal(m, s)\""},
       {"normal(0, 1)", "nomral(0, 1)", "\"nomral(0, 1)\" is no generator; did you mean normal?"},
       {"normal(0, 1)", "normal(0, Q)", "uses Q, which is not known here"},
-      {"normal(0, 1)", "captured", "captured is reserved and not supported yet"},
       {"normal(0, 1)", "ladder(0, 1)", "needs 0 < a <= b"},
       {"shape = [\"N\", 4]", "shape = [\"N\", -4]",
        "workload.main.axes: is not a legal shape: x: \"-4\" gives -4, a negative extent"},
