@@ -51,7 +51,7 @@ enum class GeneratorKind {
 struct Generator {
   GeneratorKind kind = GeneratorKind::kNormal;
   std::vector<Expression> parameters;
-  std::string text;                          // as written; the regime's name in reports
+  std::string text;                           // as written; the regime's name in reports
   std::shared_ptr<const Recording> recorded;  // kCaptured: what was recorded
 };
 
