@@ -7,8 +7,9 @@ assay_packages() {
   echo g++ cmake ninja-build ccache pkg-config git binutils \
     libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libspdlog-dev libfmt-dev libsqlite3-dev libzstd-dev \
     libssl-dev libseccomp-dev libboost-dev libopenblas-pthread-dev libopenblas0-pthread
-  # What the tests need besides: GoogleTest, a second compiler with OpenMP, the schema validator.
-  if [ "$1" = test ]; then echo libgtest-dev libgmock-dev clang libomp-dev python3 python3-jsonschema util-linux; fi
+  # What the tests need besides: GoogleTest, MPFR (a second implementation of the number formats), a second compiler with
+  # OpenMP, the schema validator.
+  if [ "$1" = test ]; then echo libgtest-dev libgmock-dev libmpfr-dev clang libomp-dev python3 python3-jsonschema util-linux; fi
 }
 
 assay_setup() {

@@ -129,7 +129,10 @@ Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contrac
   Scalar scalar;
   scalar.name = name;
   scalar.dtype = ParseDType(reader.Text("dtype")).value();
-  if (scalar.dtype == DType::kI4) return reader.At("dtype", "i4 is packed in pairs and no scalar; write i8");
+  if (Info(scalar.dtype).bits < 8) {
+    return reader.At("dtype", fmt::format("{} is packed in pairs and no scalar; write {}", Info(scalar.dtype).name,
+                                          Info(scalar.dtype).is_float ? "f32" : "i8"));
+  }
   ASSAY_TRY(scalar.values, ReadGenerators(reader, true));
   ASSAY_TRY_STATUS(ReadFrom(reader, scalar.from, contract));
   if (scalar.from.starts_with(kCapturedPrefix))
@@ -159,7 +162,9 @@ Result<Compare> ReadCompare(const Reader& reader, DType dtype) {
   compare.own_slice = reader.Has("slice");
   compare.slice = reader.Texts("slice");
   const bool is_float = Info(dtype).is_float;
-  if (!Info(compare.in).is_float) return reader.At("in", "the arithmetic needs a float type; write f32 or f64");
+  // e2m1 and e8m0 are ways to store: nothing adds in them.
+  if (!Info(compare.in).is_float || Traits(compare.in).precision < 3)
+    return reader.At("in", "the arithmetic needs a float type; write f32 or f64");
   if (compare.kind == CompareClass::kAccumulate && !is_float)
     return reader.At("class", "accumulate needs a float tensor; write exact or requantise");
   if (compare.kind == CompareClass::kIndex && is_float)
@@ -218,8 +223,8 @@ Result<Tensor> ReadTensor(const Reader& reader, const std::string& name, Contrac
                                            tensor.stride.size(), tensor.shape.size()));
   }
   if (std::ranges::all_of(tensor.stride, &std::string::empty)) tensor.stride.clear();
-  if (!tensor.stride.empty() && tensor.dtype == DType::kI4)
-    return reader.At("stride", "i4 rows are packed and dense; remove it");
+  if (!tensor.stride.empty() && Info(tensor.dtype).bits < 8)
+    return reader.At("stride", fmt::format("{} rows are packed and dense; remove it", Info(tensor.dtype).name));
   tensor.optional = reader.Truth("optional");
   tensor.prepare = reader.Truth("prepare");
   ASSAY_TRY(tensor.values, ReadGenerators(reader, false));

@@ -162,7 +162,9 @@ std::string Wanted(const SchemaKey& key, const ConfigNode& node) {
     case KeyType::kDType: {
       if (IsText(node) && ParseDType(node.text)) return "";
       std::vector<std::string> names;
-      for (const DTypeInfo& info : kDTypes) names.emplace_back(info.name);
+      for (const DTypeInfo& info : kDTypes) {
+        if (!info.c_type.empty()) names.emplace_back(info.name);
+      }
       return "one of " + Join(names, ", ");
     }
     case KeyType::kChoice: {

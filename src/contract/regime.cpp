@@ -18,41 +18,6 @@
 namespace assay {
 namespace {
 
-// The largest number below which every element of the dtype is subnormal.
-double SmallestNormal(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return std::numeric_limits<double>::min();
-    case DType::kF32:
-    case DType::kBf16:
-      return double{std::numeric_limits<float>::min()};
-    case DType::kF16:
-    case DType::kE5m2:
-      return 0x1p-14;
-    case DType::kE4m3:
-      return 0x1p-6;
-    default:
-      return 1;
-  }
-}
-
-int MantissaBits(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 52;
-    case DType::kF32:
-      return 23;
-    case DType::kBf16:
-      return 7;
-    case DType::kF16:
-      return 10;
-    case DType::kE4m3:
-      return 3;
-    default:
-      return 2;
-  }
-}
-
 template <typename T>
 T Narrow(double value, double low, double high) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -240,7 +205,7 @@ void Regime::Clustered(std::span<T> row, Stream& stream) const {
 template <typename T>
 void Regime::Subnormal(std::span<T> row, Stream& stream) const {
   if constexpr (std::is_floating_point_v<T>) {
-    const double codes = std::ldexp(1.0, MantissaBits(dtype_)), step = SmallestNormal(dtype_) / codes;
+    const double step = SmallestSubnormal(dtype_), codes = SmallestNormal(dtype_) / step;
     for (T& value : row) {
       const uint64_t draw = stream.Next();
       const double magnitude = std::floor(static_cast<double>(draw >> 11) * 0x1p-53 * codes) * step;
@@ -270,8 +235,8 @@ void Regime::Special(std::span<T> row, Stream& stream) const {
                                             LowestOf(dtype_),
                                             normal,
                                             -normal,
-                                            std::ldexp(normal, -MantissaBits(dtype_)),
-                                            -std::ldexp(normal, -MantissaBits(dtype_)),
+                                            SmallestSubnormal(dtype_),
+                                            -SmallestSubnormal(dtype_),
                                             normal / 2};
       value = static_cast<T>(cases[stream.Below(cases.size())]);
     } else {

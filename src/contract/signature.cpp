@@ -22,6 +22,8 @@ ArgumentClass ClassOf(DType dtype) {
       return ArgumentClass::kUInt16;
     case DType::kE4m3:
     case DType::kE5m2:
+    case DType::kE2m1:
+    case DType::kE8m0:
     case DType::kU8:
     case DType::kI4:
       return ArgumentClass::kUInt8;
@@ -31,8 +33,11 @@ ArgumentClass ClassOf(DType dtype) {
       return ArgumentClass::kInt32;
     case DType::kI8:
       return ArgumentClass::kInt8;
+    case DType::kTf32:
+    case DType::kI16:
+      break;
   }
-  return ArgumentClass::kInt64;
+  ASSAY_CHECK(false);  // no tensor and no scalar has such a type
 }
 
 std::string TensorParameter(const Tensor& tensor) {

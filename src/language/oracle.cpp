@@ -162,21 +162,16 @@ Status Oracle::Load(const OracleCall& call) {
   for (const Axis& axis : contract.axes) state.axes.push_back({axis.name, call.shape->axes.at(axis.name)});
   state.scalars.clear();
   for (size_t i = 0; i < contract.scalars.size(); ++i) {
-    const auto dtype = NumericsType(contract.scalars[i].dtype);
-    if (!dtype)
-      return Error{ErrorCode::kUnavailable, "the oracle has no number type for scalar " + contract.scalars[i].name};
     const bool integer = !Info(contract.scalars[i].dtype).is_float;
-    state.scalars.push_back(
-        {contract.scalars[i].name, *dtype, call.scalars[i], integer ? static_cast<int64_t>(call.scalars[i]) : 0});
+    state.scalars.push_back({contract.scalars[i].name, contract.scalars[i].dtype, call.scalars[i],
+                             integer ? static_cast<int64_t>(call.scalars[i]) : 0});
   }
   state.tensors.clear();
   uint64_t bytes = 0, outputs = 0;
   for (const Tensor& tensor : contract.tensors) {
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
-    const auto dtype = NumericsType(tensor.dtype);
-    if (!dtype) return Error{ErrorCode::kUnavailable, "the oracle has no number type for tensor " + tensor.name};
     OracleTensor wire{tensor.name,
-                      *dtype,
+                      tensor.dtype,
                       static_cast<OracleRole>(tensor.role),
                       !call.shape->absent_tensors.contains(tensor.name),
                       layout.extents,

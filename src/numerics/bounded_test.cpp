@@ -27,7 +27,7 @@ struct Comparison {
 
 // The limit of the class accumulate: bound, half a step of the output, half its smallest step.
 double LimitOf(const OracleOutput& output) {
-  return output.bound + 0.5 * StepAt(Dtype::kF32, output.value) + 0.5 * SmallestSubnormal(Dtype::kF32);
+  return output.bound + 0.5 * StepAt(DType::kF32, output.value) + 0.5 * SmallestSubnormal(DType::kF32);
 }
 
 Comparison Compare(const OracleAnswer& bounded, const OracleAnswer& other) {
@@ -133,14 +133,14 @@ TEST(Bounded, WeightsBelowTheLastPlaceOfTheirSumConspire) {
     run.Axis("T", kKeys);
     run.Axis("D", kWidth);
     run.Scalar("scale", 1.0);
-    run.In("q", Dtype::kF32, {1, kWidth}, std::vector<double>(kWidth, 1.0));
+    run.In("q", DType::kF32, {1, kWidth}, std::vector<double>(kWidth, 1.0));
     std::vector<double> keys = testing::Draw(Data::kNormal, kKeys * kWidth, kWidth, 7);
     for (double& key : keys) key *= 1e-4;
     for (size_t d = 0; d < kWidth; ++d) keys[d] = logit / kWidth;
-    run.In("k", Dtype::kF32, {1, kKeys, kWidth}, keys);
-    run.In("v", Dtype::kF32, {1, kKeys, kWidth}, testing::Draw(Data::kOffset100, kKeys * kWidth, kWidth, 8));
-    run.Out("o", Dtype::kF32, {1, kWidth});
-    run.Out("lse", Dtype::kF32, {1});
+    run.In("k", DType::kF32, {1, kKeys, kWidth}, keys);
+    run.In("v", DType::kF32, {1, kKeys, kWidth}, testing::Draw(Data::kOffset100, kKeys * kWidth, kWidth, 8));
+    run.Out("o", DType::kF32, {1, kWidth});
+    run.Out("lse", DType::kF32, {1});
     testing::AllSlices(run, 1);
     run.query.regime = Regime::kRandom;
     run.query.outputs = 65;
@@ -172,22 +172,22 @@ struct WrongForm {
 // At K = 192 a wrong kernel exceeds the bound, or scatters more than twice the worst honest order.
 TEST(Bounded, WrongAttentionIsSeen) {
   const WrongForm forms[] = {
-      {"q and k in bf16", {MutantKind::kNarrowOperand, Primitive::kAny, Dtype::kBf16, -1, 0}, true},
-      {"v in bf16", {MutantKind::kNarrowOperand, Primitive::kAny, Dtype::kBf16, 2, 0}, true},
-      {"q in tf32", {MutantKind::kNarrowOperand, Primitive::kAny, Dtype::kTf32, 0, 0}, true},
-      {"bf16 twice", {MutantKind::kNarrowOperandPair, Primitive::kAny, Dtype::kBf16, -1, 0}, false},
-      {"weights in bf16", {MutantKind::kNarrowElementary, Primitive::kAny, Dtype::kBf16, -1, 0}, true},
-      {"sums in bf16", {MutantKind::kNarrowAccumulator, Primitive::kSoftmax, Dtype::kBf16, -1, 0}, true},
-      {"dot in f16", {MutantKind::kNarrowAccumulator, Primitive::kDot, Dtype::kF16, -1, 0}, true},
-      {"exp of 2^-9", {MutantKind::kRoughElementary, Primitive::kAny, Dtype::kF32, -1, 0x1p-9}, true},
-      {"exp of 2^-17", {MutantKind::kRoughElementary, Primitive::kAny, Dtype::kF32, -1, 0x1p-17}, false},
-      {"last key", {MutantKind::kDropLast, Primitive::kSoftmax, Dtype::kF32, -1, 0}, true},
-      {"first key", {MutantKind::kDropHead, Primitive::kSoftmax, Dtype::kF32, -1, 0}, true},
-      {"block of keys", {MutantKind::kDropBlock, Primitive::kSoftmax, Dtype::kF32, -1, 0}, true},
-      {"tail of the head", {MutantKind::kDropTail, Primitive::kDot, Dtype::kF32, -1, 0}, true},
-      {"v shifted", {MutantKind::kShift, Primitive::kAny, Dtype::kF32, 2, 0}, true},
-      {"output in bf16", {MutantKind::kNarrowOutput, Primitive::kAny, Dtype::kBf16, -1, 0}, true},
-      {"output off by 2^-14", {MutantKind::kBiasOutput, Primitive::kAny, Dtype::kF32, -1, 0x1p-14}, true},
+      {"q and k in bf16", {MutantKind::kNarrowOperand, Primitive::kAny, DType::kBf16, -1, 0}, true},
+      {"v in bf16", {MutantKind::kNarrowOperand, Primitive::kAny, DType::kBf16, 2, 0}, true},
+      {"q in tf32", {MutantKind::kNarrowOperand, Primitive::kAny, DType::kTf32, 0, 0}, true},
+      {"bf16 twice", {MutantKind::kNarrowOperandPair, Primitive::kAny, DType::kBf16, -1, 0}, false},
+      {"weights in bf16", {MutantKind::kNarrowElementary, Primitive::kAny, DType::kBf16, -1, 0}, true},
+      {"sums in bf16", {MutantKind::kNarrowAccumulator, Primitive::kSoftmax, DType::kBf16, -1, 0}, true},
+      {"dot in f16", {MutantKind::kNarrowAccumulator, Primitive::kDot, DType::kF16, -1, 0}, true},
+      {"exp of 2^-9", {MutantKind::kRoughElementary, Primitive::kAny, DType::kF32, -1, 0x1p-9}, true},
+      {"exp of 2^-17", {MutantKind::kRoughElementary, Primitive::kAny, DType::kF32, -1, 0x1p-17}, false},
+      {"last key", {MutantKind::kDropLast, Primitive::kSoftmax, DType::kF32, -1, 0}, true},
+      {"first key", {MutantKind::kDropHead, Primitive::kSoftmax, DType::kF32, -1, 0}, true},
+      {"block of keys", {MutantKind::kDropBlock, Primitive::kSoftmax, DType::kF32, -1, 0}, true},
+      {"tail of the head", {MutantKind::kDropTail, Primitive::kDot, DType::kF32, -1, 0}, true},
+      {"v shifted", {MutantKind::kShift, Primitive::kAny, DType::kF32, 2, 0}, true},
+      {"output in bf16", {MutantKind::kNarrowOutput, Primitive::kAny, DType::kBf16, -1, 0}, true},
+      {"output off by 2^-14", {MutantKind::kBiasOutput, Primitive::kAny, DType::kF32, -1, 0x1p-14}, true},
   };
   ReferenceRun run = testing::Attention(Data::kNormal, Data::kNormal, 16, 192, 64, 3);
   run.query.regime = Regime::kRandom;

@@ -6,46 +6,77 @@
 #include <optional>
 #include <string_view>
 
+#include "numerics/assay/formats.h"
+
 namespace assay {
 
-// Element types of tensors and scalars, by the names that contracts use.
-enum class DType { kF64, kF32, kBf16, kF16, kE4m3, kE5m2, kI64, kI32, kI8, kU8, kI4 };
-
+// What the supervisor has to know of a format beyond its numbers.
 struct DTypeInfo {
   DType dtype;
   std::string_view name;    // in contracts: "f32"
-  std::string_view c_type;  // in the ABI: "float"
-  int bits;                 // per element; i4 is packed two a byte, low nibble first
+  std::string_view c_type;  // in the ABI: "float"; empty: no tensor and no scalar has this type
+  int bits;                 // per element; i4 and e2m1 are packed two a byte, low nibble first
   bool is_float;
   bool has_nan;
 };
 
-inline constexpr std::array<DTypeInfo, 11> kDTypes{{
-    {DType::kF64, "f64", "double", 64, true, true},
-    {DType::kF32, "f32", "float", 32, true, true},
-    {DType::kBf16, "bf16", "uint16_t", 16, true, true},
-    {DType::kF16, "f16", "uint16_t", 16, true, true},
-    {DType::kE4m3, "e4m3", "uint8_t", 8, true, true},
-    {DType::kE5m2, "e5m2", "uint8_t", 8, true, true},
-    {DType::kI64, "i64", "int64_t", 64, false, false},
-    {DType::kI32, "i32", "int32_t", 32, false, false},
-    {DType::kI8, "i8", "int8_t", 8, false, false},
-    {DType::kU8, "u8", "uint8_t", 8, false, false},
-    {DType::kI4, "i4", "uint8_t", 4, false, false},
-}};
+namespace internal {
+
+constexpr std::string_view CTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return "double";
+    case DType::kF32:
+      return "float";
+    case DType::kBf16:
+    case DType::kF16:
+      return "uint16_t";
+    case DType::kE4m3:
+    case DType::kE5m2:
+    case DType::kE2m1:
+    case DType::kE8m0:
+    case DType::kI4:
+    case DType::kU8:
+      return "uint8_t";
+    case DType::kI64:
+      return "int64_t";
+    case DType::kI32:
+      return "int32_t";
+    case DType::kI8:
+      return "int8_t";
+    case DType::kTf32:  // a way to compute; in memory it is f32
+    case DType::kI16:
+      break;
+  }
+  return "";
+}
+
+}  // namespace internal
+
+inline constexpr std::array<DTypeInfo, kDTypeCount> kDTypes = [] {
+  std::array<DTypeInfo, kDTypeCount> infos{};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const FormatTraits& format = Traits(dtype);
+    infos[static_cast<size_t>(i)] = {dtype,       format.name,     internal::CTypeOf(dtype),
+                                     format.bits, format.floating, format.nan};
+  }
+  return infos;
+}();
 
 constexpr const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
+// Of the types that tensors have.
 constexpr std::optional<DType> ParseDType(std::string_view name) {
   for (const DTypeInfo& info : kDTypes) {
-    if (info.name == name) return info.dtype;
+    if (info.name == name && !info.c_type.empty()) return info.dtype;
   }
   return std::nullopt;
 }
 
 // Bytes of `elements` densely packed elements.
 constexpr size_t ByteSize(DType dtype, size_t elements) {
-  return (elements * static_cast<size_t>(Info(dtype).bits) + 7) / 8;
+  return static_cast<size_t>(StorageBytes(dtype, static_cast<int64_t>(elements)));
 }
 
 }  // namespace assay

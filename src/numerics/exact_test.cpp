@@ -14,11 +14,11 @@ namespace {
 using testing::ReferenceRun;
 
 // y = x . w over one row, in f32 unless said otherwise.
-bool DotIsExact(const std::vector<double>& x, const std::vector<double>& w, Dtype format = Dtype::kF32) {
+bool DotIsExact(const std::vector<double>& x, const std::vector<double>& w, DType format = DType::kF32) {
   ReferenceRun run;
-  run.In("x", Dtype::kF64, {1, static_cast<int64_t>(x.size())}, x);
-  run.In("w", Dtype::kF64, {1, static_cast<int64_t>(w.size())}, w);
-  run.Out("y", Dtype::kF32, {1});
+  run.In("x", DType::kF64, {1, static_cast<int64_t>(x.size())}, x);
+  run.In("w", DType::kF64, {1, static_cast<int64_t>(w.size())}, w);
+  run.Out("y", DType::kF32, {1});
   testing::AllSlices(run, 1);
   run.query.arithmetic = Arithmetic::kExact;
   run.query.format = format;
@@ -53,9 +53,9 @@ TEST(Exact, DotsWhoseMultiplesFit) {
     SCOPED_TRACE(c.name);
     EXPECT_EQ(DotIsExact(c.x, c.w), c.exact);
   }
-  EXPECT_TRUE(DotIsExact({1, 255}, {1, 1}, Dtype::kBf16));
-  EXPECT_FALSE(DotIsExact({2, 255}, {1, 1}, Dtype::kBf16));
-  EXPECT_TRUE(DotIsExact({1, 0x1p-40}, {1, 1}, Dtype::kF64));
+  EXPECT_TRUE(DotIsExact({1, 255}, {1, 1}, DType::kBf16));
+  EXPECT_FALSE(DotIsExact({2, 255}, {1, 1}, DType::kBf16));
+  EXPECT_TRUE(DotIsExact({1, 0x1p-40}, {1, 1}, DType::kF64));
 }
 
 // Every honest order gives the same bits wherever exactness was proved.
@@ -68,9 +68,9 @@ TEST(Exact, OrdersAgreeWhereItIsProved) {
       x.push_back(static_cast<double>(random() % 257) - 128.0);
       w.push_back(static_cast<double>(random() % (round < 25 ? 257 : 4097)) - 128.0);
     }
-    run.In("x", Dtype::kF32, {1, 300}, x);
-    run.In("w", Dtype::kF32, {1, 300}, w);
-    run.Out("y", Dtype::kF32, {1});
+    run.In("x", DType::kF32, {1, 300}, x);
+    run.In("w", DType::kF32, {1, 300}, w);
+    run.Out("y", DType::kF32, {1});
     testing::AllSlices(run, 1);
     run.query.arithmetic = Arithmetic::kExact;
     const OracleAnswer proved = run.Run(testing::DotReference{}, 1).value();
@@ -107,11 +107,11 @@ ReferenceRun QuantizedGemm(double scale) {
     a.push_back(i * 37 % 256 - 128);
     w.push_back(i * 101 % 255 - 127);
   }
-  run.In("a", Dtype::kI8, {1, 4096}, a);
-  run.In("w", Dtype::kI8, {1, 4096}, w);
-  run.In("wscale", Dtype::kF32, {1}, {0.25});
-  run.In("bias", Dtype::kI32, {1}, {70000});
-  run.Out("out", Dtype::kI8, {1, 1});
+  run.In("a", DType::kI8, {1, 4096}, a);
+  run.In("w", DType::kI8, {1, 4096}, w);
+  run.In("wscale", DType::kF32, {1}, {0.25});
+  run.In("bias", DType::kI32, {1}, {70000});
+  run.Out("out", DType::kI8, {1, 1});
   run.query.slice_rank = 2;
   run.query.slices = {0, 0};
   return run;
@@ -172,9 +172,9 @@ TEST(Ambiguous, ChoicesWithinTheErrorOfBothSides) {
     SCOPED_TRACE(c.name);
     ReferenceRun run;
     run.Scalar("scale", static_cast<double>(static_cast<float>(c.scale)));
-    run.In("logits", Dtype::kF32, {1, 3}, {c.first, c.second, -5.0});
-    run.In("index", Dtype::kI32, {1, 1}, {2}, OracleRole::kGiven);
-    run.Out("weight", Dtype::kF32, {1, 1});
+    run.In("logits", DType::kF32, {1, 3}, {c.first, c.second, -5.0});
+    run.In("index", DType::kI32, {1, 1}, {2}, OracleRole::kGiven);
+    run.Out("weight", DType::kF32, {1, 1});
     testing::AllSlices(run, 1);
     run.query.arithmetic = Arithmetic::kBounded;
     const OracleAnswer answer = run.Run(RouterReference{}, 2).value();
@@ -208,9 +208,9 @@ TEST(Ambiguous, BranchesTaintAndSelectionsWiden) {
     for (const bool branch : {true, false}) {
       SCOPED_TRACE(std::to_string(near) + (branch ? " branch" : " select"));
       ReferenceRun run;
-      run.In("x", Dtype::kF32, {1, 2}, {near, 0.0});
-      run.In("w", Dtype::kF32, {1, 2}, {1.0, 1.0});
-      run.Out("y", Dtype::kF32, {1});
+      run.In("x", DType::kF32, {1, 2}, {near, 0.0});
+      run.In("w", DType::kF32, {1, 2}, {1.0, 1.0});
+      run.Out("y", DType::kF32, {1});
       testing::AllSlices(run, 1);
       run.query.arithmetic = Arithmetic::kBounded;
       const OracleAnswer answer = run.Run(KinkReference{branch}, 1).value();
@@ -226,7 +226,7 @@ struct CastReference {
   template <class Real>
   void Run(const Args<Real>& a, const Slice& slice) const {
     const auto [r] = slice.index<1>();
-    a.out("y", r) = Cast<Dtype::kI8>(Dot(a.row("x", r), a.row("w", r)));
+    a.out("y", r) = Cast<DType::kI8>(Dot(a.row("x", r), a.row("w", r)));
   }
 };
 
@@ -246,9 +246,9 @@ TEST(Cast, CountsTheStepsWithinReach) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     ReferenceRun run;
-    run.In("x", Dtype::kF32, {1, 2}, {c.x, 0.0});
-    run.In("w", Dtype::kF32, {1, 2}, {1.0, 1.0});
-    run.Out("y", Dtype::kI8, {1});
+    run.In("x", DType::kF32, {1, 2}, {c.x, 0.0});
+    run.In("w", DType::kF32, {1, 2}, {1.0, 1.0});
+    run.Out("y", DType::kI8, {1});
     testing::AllSlices(run, 1);
     run.query.arithmetic = Arithmetic::kBounded;
     const OracleAnswer answer = run.Run(CastReference{}, 1).value();
@@ -269,8 +269,8 @@ TEST(Overflow, WithinReachExcludes) {
   for (const double x : {1e18, 1e19, 1e20}) {
     SCOPED_TRACE(x);
     ReferenceRun run;
-    run.In("x", Dtype::kF32, {1, 2}, {x, x});
-    run.Out("y", Dtype::kF32, {1});
+    run.In("x", DType::kF32, {1, 2}, {x, x});
+    run.Out("y", DType::kF32, {1});
     testing::AllSlices(run, 1);
     run.query.arithmetic = Arithmetic::kBounded;
     EXPECT_EQ(run.Run(OverflowReference{}, 1).value().outputs[0].excluded, x > 1e18);
@@ -288,8 +288,8 @@ struct MaskedReference {
 
 TEST(Infinity, AmongTheInputsIsNoOverflow) {
   ReferenceRun run;
-  run.In("x", Dtype::kF32, {1, 3}, {1.0, 2.0, 3.0});
-  run.Out("y", Dtype::kF32, {1});
+  run.In("x", DType::kF32, {1, 3}, {1.0, 2.0, 3.0});
+  run.Out("y", DType::kF32, {1});
   testing::AllSlices(run, 1);
   run.query.arithmetic = Arithmetic::kBounded;
   const OracleOutput masked = run.Run(MaskedReference{}, 1).value().outputs[0];
@@ -301,7 +301,7 @@ TEST(Infinity, AmongTheInputsIsNoOverflow) {
 // Wider values where double itself is the format under test.
 TEST(Wide, IsSharperThanTheBoundOfDouble) {
   ReferenceRun run = testing::Rows(testing::Data::kNormal, 8, 512, false, 3);
-  run.query.format = Dtype::kF64;
+  run.query.format = DType::kF64;
   run.query.arithmetic = Arithmetic::kBounded;
   const OracleAnswer bounded = run.Run(testing::DotReference{}, 1).value();
   run.query.arithmetic = Arithmetic::kWide;

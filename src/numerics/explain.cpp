@@ -27,7 +27,7 @@ std::string ExplainTolerance(const OracleQuery& query, const OracleAnswer& answe
     std::snprintf(line, sizeof line, "%s[%lld] = %.9g, bound %.4g in %s, u = %.4g\n",
                   query.tensors[static_cast<size_t>(output.tensor)].name.c_str(),
                   static_cast<long long>(output.element), output.value, output.bound,
-                  std::string(DtypeName(query.format)).c_str(), UnitRoundoff(query.format));
+                  std::string(DTypeName(query.format)).c_str(), UnitRoundoff(query.format));
     text += line;
   }
   double total = 0.0;

@@ -28,14 +28,14 @@ struct OracleAxis {
 
 struct OracleScalar {
   std::string name;
-  Dtype dtype = Dtype::kF32;
+  DType dtype = DType::kF32;
   double value = 0.0;   // as the dtype holds it
   int64_t integer = 0;  // where the dtype is an integer type
 };
 
 struct OracleTensor {
   std::string name;
-  Dtype dtype = Dtype::kF32;
+  DType dtype = DType::kF32;
   OracleRole role = OracleRole::kIn;
   bool present = true;
   std::vector<int64_t> shape;
@@ -46,7 +46,7 @@ struct OracleTensor {
 // Everything an oracle run depends on, besides the bytes of the inputs.
 struct OracleQuery {
   Arithmetic arithmetic = Arithmetic::kBounded;
-  Dtype format = Dtype::kF32;
+  DType format = DType::kF32;
   Regime regime = Regime::kStructured;
   bool flush = false;
   double outputs = 1.0;  // how many elements one verdict compares; shares the chance of a false alarm

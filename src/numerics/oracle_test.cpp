@@ -26,9 +26,9 @@ ReferenceRun SmallGemm() {
   ReferenceRun run;
   run.Axis("M", 2);
   run.Scalar("alpha", 2.0);
-  run.In("a", Dtype::kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
-  run.In("b", Dtype::kBf16, {3, 2}, {1, 0, 0, 1, 1, 1});
-  run.Out("c", Dtype::kF32, {2, 2});
+  run.In("a", DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  run.In("b", DType::kBf16, {3, 2}, {1, 0, 0, 1, 1, 1});
+  run.Out("c", DType::kF32, {2, 2});
   run.query.slice_rank = 2;
   run.query.slices = {0, 0, 0, 1, 1, 0, 1, 1};
   return run;

@@ -32,17 +32,6 @@ constexpr size_t kFewSlices = 8;
 // An element's own rounding dominates its bound when the bound is no wider than this many steps.
 constexpr double kRoundingDominates = 1.0;
 
-// Both lists name the same formats; settled once, because it is asked for every element.
-constexpr std::array<Dtype, kDTypes.size()> kFormatOf = [] {
-  std::array<Dtype, kDTypes.size()> formats{};
-  for (size_t i = 0; i < kDTypes.size(); ++i) {
-    if (!DtypeFromName(kDTypes[i].name, formats[i])) throw "a dtype without a format";  // fails to compile
-  }
-  return formats;
-}();
-
-Dtype FormatOf(DType dtype) { return kFormatOf[static_cast<size_t>(dtype)]; }
-
 TieRule TieRuleOf(const std::string& name) {
   if (name == "half_away") return TieRule::kHalfAway;
   if (name == "half_up") return TieRule::kHalfUp;
@@ -75,9 +64,8 @@ ElementVerdict JudgeWithin(const OutputRule& rule, const ExpectedElement& expect
   // The step where the answer may lie, not where the value lies: just below a power of two an honest
   // answer can round in the wider binade.
   const double step = StepOf(rule.dtype, std::abs(expected.value) + expected.bound);
-  const Dtype format = FormatOf(rule.dtype);
-  const double underflow = rule.flush ? SmallestNormal(format) : 0.5 * SmallestSubnormal(format);
-  const double limit = expected.bound + 0.5 * step + (IsFloating(format) ? underflow : 0.0);
+  const double underflow = rule.flush ? SmallestNormal(rule.dtype) : 0.5 * SmallestSubnormal(rule.dtype);
+  const double limit = expected.bound + 0.5 * step + (IsFloating(rule.dtype) ? underflow : 0.0);
   if (!std::isfinite(limit)) return {ElementResult::kExcluded, 0.0, kInfinity};
   const double error = std::abs(actual - expected.value);
   const bool right = error <= limit;
@@ -165,12 +153,12 @@ void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
 
 }  // namespace
 
-double StepOf(DType dtype, double x) { return StepAt(FormatOf(dtype), x); }
-double RoundedTo(DType dtype, double x) { return RoundTo(FormatOf(dtype), x); }
-double RoundoffOf(DType dtype) { return Info(dtype).is_float ? UnitRoundoff(FormatOf(dtype)) : 0.0; }
+double StepOf(DType dtype, double x) { return StepAt(dtype, x); }
+double RoundedTo(DType dtype, double x) { return RoundTo(dtype, x); }
+double RoundoffOf(DType dtype) { return Info(dtype).is_float ? UnitRoundoff(dtype) : 0.0; }
 
 double TruncatedTo(DType dtype, double x) {
-  return RoundTo(FormatOf(dtype), x, Rounding::kTowardZero, Overflow::kSaturate);
+  return RoundTo(dtype, x, Rounding::kTowardZero, Overflow::kSaturate);
 }
 
 double StoredAs(const OutputRule& rule, double number) {

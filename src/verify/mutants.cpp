@@ -30,11 +30,11 @@ void AddForOperand(const Contract& contract, size_t t, std::vector<Variant>& var
   if (tensor.dtype != DType::kF32 && tensor.dtype != DType::kF64) return;
   Variant bf16 = Make("narrow bf16 " + tensor.name, MutantKind::kNarrowOperand);
   bf16.mutant.tensor = static_cast<int>(t);
-  bf16.mutant.format = Dtype::kBf16;
+  bf16.mutant.format = DType::kBf16;
   variants.push_back(bf16);
   Variant tf32 = bf16;
   tf32.name = "narrow tf32 " + tensor.name;
-  tf32.mutant.format = Dtype::kTf32;
+  tf32.mutant.format = DType::kTf32;
   variants.push_back(tf32);
 }
 
@@ -159,7 +159,7 @@ std::vector<Variant> MutantVariants(const Contract& contract) {
   };
   for (const auto& [name, kind] : everywhere) {
     Variant variant = Make(name, kind);
-    variant.mutant.format = Dtype::kBf16;
+    variant.mutant.format = DType::kBf16;
     variants.push_back(std::move(variant));
   }
   Variant rough = Make("functions good to 14 bits", MutantKind::kRoughElementary);

@@ -46,14 +46,6 @@ std::vector<DType> PrecisionsOf(const Contract& contract) {
   return {precisions.begin(), precisions.end()};
 }
 
-Result<Dtype> FormatOf(DType dtype) {
-  Dtype format = Dtype::kF32;
-  if (!DtypeFromName(Info(dtype).name, format)) {
-    return Error{ErrorCode::kInvalidInput, "no arithmetic in " + std::string(Info(dtype).name)};
-  }
-  return format;
-}
-
 // The numbers of one evaluation, in the order of `elements`.  A reference that writes other elements
 // under another arithmetic cannot be compared with itself.
 Status Align(const std::vector<AnswerElement>& elements, size_t count, const OracleAnswer& answer, DType precision,
@@ -120,7 +112,7 @@ Status Reference::State::Load(const TimedCall& call) {
 
 Result<OracleQuery> Reference::State::Query(const TimedCall& call, DType precision, size_t slices) const {
   OracleQuery query;
-  ASSAY_TRY(query.format, FormatOf(precision));
+  query.format = precision;
   query.regime = call.structured ? Regime::kStructured : Regime::kRandom;
   query.flush = call.contract->policy.subnormals_flush;
   query.outputs = ElementsOf(call, slices);

@@ -18,7 +18,7 @@ namespace assay {
 // One arithmetic's way to do everything that is not an operator; specialised beside each type:
 //   Real Leaf(value, is_integer)         an input or a constant
 //   Real Element(row, i)                 element of an input
-//   Real Apply(Fn, x), Cast(Dtype, x), Select(condition, a, b), Smaller/Larger(a, b), Abs(x)
+//   Real Apply(Fn, x), Cast(DType, x), Select(condition, a, b), Smaller/Larger(a, b), Abs(x)
 //   Sum(n, term), Dot(n, a, b), DotRows(row, row), Max(n, term), ArgMax(n, term), Centred(n, term)
 //   SoftmaxFinish(store, values, lse)    see softmax.h
 //   Answer Report(x, tensor, element)    what an output says; tensor -1 is a published number

@@ -146,7 +146,7 @@ struct Ops<Bounded> {
     const double up = std::fabs(step(x.value + x.error) - v), down = std::fabs(v - step(x.value - x.error));
     return {v, x.error == 0.0 ? 0.0 : std::fmax(up, down), false};
   }
-  static Bounded Cast(Dtype format, const Bounded& x) {
+  static Bounded Cast(DType format, const Bounded& x) {
     Bounded result = Stepped(x, [format](double v) { return RoundTo(format, v); });
     result.integer = !IsFloating(format) && result.error == 0.0;
     return result;

@@ -84,7 +84,7 @@ struct Ops<Counted> {
   static Counted Abs(const Counted& x) { return {std::fabs(x.value), x.integer}; }
   static Counted Smaller(const Counted& a, const Counted& b) { return Counted::Less(b, a) ? b : a; }
   static Counted Larger(const Counted& a, const Counted& b) { return Counted::Less(a, b) ? b : a; }
-  static Counted Cast(Dtype format, const Counted& x) {
+  static Counted Cast(DType format, const Counted& x) {
     Counted::Tally(Operation::kConvert);
     return {RoundTo(format, x.value), !IsFloating(format)};
   }

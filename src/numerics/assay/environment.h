@@ -45,7 +45,7 @@ inline constexpr int kPrimitiveCount = 6;
 struct Mutant {
   MutantKind kind = MutantKind::kNone;
   Primitive primitive = Primitive::kAny;  // which sums are narrowed or cut
-  Dtype format = Dtype::kBf16;
+  DType format = DType::kBf16;
   int tensor = -1;  // which operand; -1 is every one
   double amount = 0.0;
 };
@@ -61,7 +61,7 @@ struct Workspace {
 };
 
 struct Environment {
-  Dtype format = Dtype::kF32;
+  DType format = DType::kF32;
   double u = 0x1p-24;      // unit roundoff of the format
   double eta = 0x1p-150;   // absolute error of a product that falls below the normal range
   double reach = 0x1p127;  // above this an overflow depends on the order of evaluation
@@ -95,7 +95,7 @@ inline constexpr double kFalseAlarm = 1e-6;
 
 // Resets everything but the workspace, then sets what follows from the format.  `flush`: subnormals
 // may become zero.
-inline void SetFormat(Environment& env, Dtype format, bool flush) {
+inline void SetFormat(Environment& env, DType format, bool flush) {
   Workspace* const workspace = env.workspace;
   env = Environment{};
   env.workspace = workspace;

@@ -116,7 +116,7 @@ struct Ops<Exact> {
     x.exact = a.exact && b.exact;
     return x;
   }
-  static Exact Cast(Dtype format, const Exact& x) {
+  static Exact Cast(DType format, const Exact& x) {
     const double v = RoundTo(format, x.value);
     return x.exact ? Exact::Leaf(v, !IsFloating(format)) : Exact::Inexact(v);
   }

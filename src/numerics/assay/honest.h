@@ -68,8 +68,8 @@ inline bool Dropped(Primitive primitive, int64_t i, int64_t n) {
   const Environment& env = environment;
   if (env.perturb > 0.0) return v + Noise() * env.perturb * env.u * std::fabs(v);
   if (env.mutant.kind == MutantKind::kTruncate) return RoundTo(env.format, v, Rounding::kTowardZero);
-  if (env.format == Dtype::kF32) return static_cast<double>(static_cast<float>(v));
-  return env.format == Dtype::kF64 ? v : RoundTo(env.format, v);
+  if (env.format == DType::kF32) return static_cast<double>(static_cast<float>(v));
+  return env.format == DType::kF64 ? v : RoundTo(env.format, v);
 }
 
 inline double RoundOperation(double v) {
@@ -87,7 +87,7 @@ inline double RoundPartialSum(double v, Primitive primitive) {
 inline double MultiplyAdd(double x, double y, double sum, Primitive primitive) {
   if (!environment.fma) return RoundPartialSum(sum + RoundOperation(x * y), primitive);
   // In double the product of two narrower numbers is exact.
-  return RoundPartialSum(environment.format == Dtype::kF64 ? std::fma(x, y, sum) : x * y + sum, primitive);
+  return RoundPartialSum(environment.format == DType::kF64 ? std::fma(x, y, sum) : x * y + sum, primitive);
 }
 
 inline double HonestFunction(Fn fn, double x) {
@@ -196,7 +196,7 @@ struct Ops<Honest> {
   static Honest Leaf(double value, bool integer) { return integer ? Honest(value, true) : Honest::Rounded(value); }
 
   static Honest Element(const RawRow& row, int64_t i) {
-    if (environment.plain_single && row.dtype == Dtype::kF32) return {row.Load(i), false};
+    if (environment.plain_single && row.dtype == DType::kF32) return {row.Load(i), false};
     const Mutant& mutant = environment.mutant;
     if (mutant.kind == MutantKind::kShift && internal::MutatesTensor(row.tensor)) i = (i + 1) % row.count;
     const double v = row.Load(i);
@@ -214,7 +214,7 @@ struct Ops<Honest> {
   static Honest Abs(const Honest& x) { return {std::fabs(x.value), x.integer}; }
   static Honest Smaller(const Honest& a, const Honest& b) { return b.value < a.value ? b : a; }
   static Honest Larger(const Honest& a, const Honest& b) { return a.value < b.value ? b : a; }
-  static Honest Cast(Dtype format, const Honest& x) { return {RoundTo(format, x.AsNumber()), !IsFloating(format)}; }
+  static Honest Cast(DType format, const Honest& x) { return {RoundTo(format, x.AsNumber()), !IsFloating(format)}; }
   static Honest ToInteger(double (*round)(double), const Honest& x) { return {round(x.value), x.integer}; }
   static Honest Select(bool condition, const Honest& a, const Honest& b) { return condition ? a : b; }
 

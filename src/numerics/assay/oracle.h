@@ -62,8 +62,8 @@ ASSAY_COLD inline TensorView ViewOf(const wire::Request& request, const std::byt
                                     const std::byte* inputs) {
   TensorView view;
   view.name = NameAt(request, base, wire.name);
-  if (wire.dtype >= kDtypeCount || wire.role > 3 || wire.rank > wire::kMaxRank) Refuse("a tensor of unknown kind");
-  view.dtype = static_cast<Dtype>(wire.dtype);
+  if (wire.dtype >= kDTypeCount || wire.role > 3 || wire.rank > wire::kMaxRank) Refuse("a tensor of unknown kind");
+  view.dtype = static_cast<DType>(wire.dtype);
   view.role = static_cast<OracleRole>(wire.role);
   view.present = wire.present != 0;
   view.rank = static_cast<int>(wire.rank);
@@ -91,8 +91,8 @@ ASSAY_COLD inline Context ContextOf(const wire::Request& request, const std::byt
   for (uint32_t i = 0; i < request.axis_count; ++i)
     context.axes.push_back({NameAt(request, base, axes[i].name), axes[i].value});
   for (uint32_t i = 0; i < request.scalar_count; ++i) {
-    if (scalars[i].dtype >= kDtypeCount) Refuse("a scalar of unknown type");
-    context.scalars.push_back({NameAt(request, base, scalars[i].name), static_cast<Dtype>(scalars[i].dtype),
+    if (scalars[i].dtype >= kDTypeCount) Refuse("a scalar of unknown type");
+    context.scalars.push_back({NameAt(request, base, scalars[i].name), static_cast<DType>(scalars[i].dtype),
                                scalars[i].value, scalars[i].integer});
   }
   for (uint32_t i = 0; i < request.tensor_count; ++i)
@@ -101,15 +101,15 @@ ASSAY_COLD inline Context ContextOf(const wire::Request& request, const std::byt
 }
 
 ASSAY_COLD inline void Configure(const wire::Request& request) {
-  if (request.format >= kDtypeCount || !IsFloating(static_cast<Dtype>(request.format)))
+  if (request.format >= kDTypeCount || !IsFloating(static_cast<DType>(request.format)))
     Refuse("the arithmetic's format is no floating-point type");
   if (request.order > 3 || request.elementary > 2 || request.mutant >= kMutantKindCount ||
-      request.mutant_format >= kDtypeCount || request.mutant_primitive >= kPrimitiveCount ||
+      request.mutant_format >= kDTypeCount || request.mutant_primitive >= kPrimitiveCount ||
       request.mutant_tensor < -1) {
     Refuse("an unknown order, function quality or mutant");
   }
   Environment& env = environment;
-  SetFormat(env, static_cast<Dtype>(request.format), request.flush != 0);
+  SetFormat(env, static_cast<DType>(request.format), request.flush != 0);
   env.random = request.random != 0;
   env.outputs = request.outputs >= 1.0 ? request.outputs : 1.0;
   env.order = static_cast<Order>(request.order);
@@ -118,8 +118,8 @@ ASSAY_COLD inline void Configure(const wire::Request& request) {
   env.perturb = request.perturb;
   env.noise = request.noise | 1U;
   env.mutant = {static_cast<MutantKind>(request.mutant), static_cast<Primitive>(request.mutant_primitive),
-                static_cast<Dtype>(request.mutant_format), request.mutant_tensor, request.mutant_amount};
-  env.plain_single = env.format == Dtype::kF32 && !(env.perturb > 0.0) && env.mutant.kind == MutantKind::kNone;
+                static_cast<DType>(request.mutant_format), request.mutant_tensor, request.mutant_amount};
+  env.plain_single = env.format == DType::kF32 && !(env.perturb > 0.0) && env.mutant.kind == MutantKind::kNone;
 }
 
 // Writes answers behind the response's head, one after the other.

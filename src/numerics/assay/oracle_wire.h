@@ -37,7 +37,7 @@ struct Request {
   uint64_t inputs_bytes;
   uint64_t response_bytes;  // room; the oracle never writes beyond it
 
-  uint32_t format;  // Dtype of the arithmetic (`compare.in`)
+  uint32_t format;  // DType of the arithmetic (`compare.in`)
   uint32_t random;  // mantissas are random: sums grow with the root of their length
   uint32_t flush;   // subnormals may become zero
   uint32_t order;   // Order, Elementary: how an honest kernel computes
@@ -49,7 +49,7 @@ struct Request {
 
   uint32_t mutant;            // MutantKind
   int32_t mutant_tensor;      // index, -1 for all
-  uint32_t mutant_format;     // Dtype
+  uint32_t mutant_format;     // DType
   uint32_t mutant_primitive;  // Primitive
   double mutant_amount;
 

@@ -24,7 +24,7 @@ struct Ops<Real> {
   static Real Abs(Real x) { return std::fabs(x); }
   static Real Smaller(Real a, Real b) { return b < a ? b : a; }
   static Real Larger(Real a, Real b) { return a < b ? b : a; }
-  static Real Cast(Dtype format, Real x) { return static_cast<Real>(RoundTo(format, static_cast<double>(x))); }
+  static Real Cast(DType format, Real x) { return static_cast<Real>(RoundTo(format, static_cast<double>(x))); }
   static Real ToInteger(double (*round)(double), Real x) { return static_cast<Real>(round(static_cast<double>(x))); }
   static Real Select(bool condition, Real a, Real b) { return condition ? a : b; }
 

@@ -251,7 +251,7 @@ auto Norm(const S& s) {
 }
 
 // x rounded to a narrower format, ties to even; integers saturate.
-template <Dtype kFormat, IsReal Real>
+template <DType kFormat, IsReal Real>
 Real Cast(const Real& x) {
   return Ops<Real>::Cast(kFormat, x);
 }

@@ -132,7 +132,7 @@ void AddDeviation(double w, const V* v, int64_t n, const double* centre, double*
 }
 
 inline const double* Decoded(const RawRow& row, std::vector<double>& scratch) {
-  if (row.Is(Dtype::kF64)) return reinterpret_cast<const double*>(row.data) + row.offset;
+  if (row.Is(DType::kF64)) return reinterpret_cast<const double*>(row.data) + row.offset;
   if (static_cast<int64_t>(scratch.size()) < row.count) scratch.resize(static_cast<size_t>(row.count));
   for (int64_t i = 0; i < row.count; ++i) scratch[static_cast<size_t>(i)] = row.Load(i);
   return scratch.data();
@@ -145,9 +145,9 @@ inline const Bf16* Halves(const RawRow& row) { return reinterpret_cast<const Bf1
 // and such a row must not outlive the next decoding.
 template <class Use>
 void WithElements(const RawRow& row, const Use& use) {
-  if (row.Is(Dtype::kF32)) {
+  if (row.Is(DType::kF32)) {
     use(Floats(row));
-  } else if (row.Is(Dtype::kBf16)) {
+  } else if (row.Is(DType::kBf16)) {
     use(Halves(row));
   } else {
     use(Decoded(row, environment.workspace->left));
@@ -155,8 +155,8 @@ void WithElements(const RawRow& row, const Use& use) {
 }
 
 inline DotResult DotRows(const RawRow& a, const RawRow& b) {
-  if (a.Is(Dtype::kF32) && b.Is(Dtype::kF32)) return Dot(Floats(a), Floats(b), a.count);
-  if (a.Is(Dtype::kBf16) && b.Is(Dtype::kBf16)) return Dot(Halves(a), Halves(b), a.count);
+  if (a.Is(DType::kF32) && b.Is(DType::kF32)) return Dot(Floats(a), Floats(b), a.count);
+  if (a.Is(DType::kBf16) && b.Is(DType::kBf16)) return Dot(Halves(a), Halves(b), a.count);
   return Dot(Decoded(a, environment.workspace->left), Decoded(b, environment.workspace->right), a.count);
 }
 

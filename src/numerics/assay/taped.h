@@ -200,7 +200,7 @@ struct Ops<Taped> {
     return result.error == chosen.forward.error ? chosen : Taped::Record(op, result, chosen, 1.0, Taped(), 0.0);
   }
   // What a rounding makes of an error is no tangent: all of it is the cast's own.
-  static Taped Cast(Dtype format, const Taped& x) {
+  static Taped Cast(DType format, const Taped& x) {
     return Taped::Record(TapeOp::kCast, Ops<Bounded>::Cast(format, x.forward), x, 0.0, Taped(), 0.0);
   }
   static Taped ToInteger(double (*round)(double), const Taped& x) {

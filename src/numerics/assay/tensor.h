@@ -32,7 +32,7 @@ struct ReferenceFailure {
 
 struct TensorView {
   std::string_view name;
-  Dtype dtype = Dtype::kF32;
+  DType dtype = DType::kF32;
   OracleRole role = OracleRole::kIn;
   bool present = false;  // optional tensors may be absent
   int rank = 0;
@@ -48,7 +48,7 @@ struct NamedAxis {
 
 struct NamedScalar {
   std::string_view name;
-  Dtype dtype = Dtype::kF32;
+  DType dtype = DType::kF32;
   double value = 0.0;
   int64_t integer = 0;
 };
@@ -96,11 +96,11 @@ struct RawRow {
   int64_t offset = 0;
   int64_t stride = 1;
   int64_t count = 0;
-  Dtype dtype = Dtype::kF32;
+  DType dtype = DType::kF32;
   int tensor = -1;
 
   double Load(int64_t i) const { return LoadElement(dtype, data, offset + i * stride); }
-  bool Is(Dtype type) const { return dtype == type && stride == 1; }
+  bool Is(DType type) const { return dtype == type && stride == 1; }
 };
 
 // Marks the dimension that a row runs along: a.row("b", assay::all, j) is column j of b.

@@ -144,9 +144,9 @@ inline void AllSlices(ReferenceRun& run, int64_t rows) {
 inline ReferenceRun Rows(Data data, int64_t rows, int64_t width, bool per_element, uint64_t seed) {
   ReferenceRun run;
   const auto count = static_cast<size_t>(rows * width), row = static_cast<size_t>(width);
-  run.In("x", Dtype::kF32, {rows, width}, Draw(data, count, row, seed));
-  run.In("w", Dtype::kF32, {rows, width}, Draw(data, count, row, seed + 1));
-  run.Out("y", Dtype::kF32, per_element ? std::vector<int64_t>{rows, width} : std::vector<int64_t>{rows});
+  run.In("x", DType::kF32, {rows, width}, Draw(data, count, row, seed));
+  run.In("w", DType::kF32, {rows, width}, Draw(data, count, row, seed + 1));
+  run.Out("y", DType::kF32, per_element ? std::vector<int64_t>{rows, width} : std::vector<int64_t>{rows});
   AllSlices(run, rows);
   return run;
 }
@@ -157,11 +157,11 @@ inline ReferenceRun Attention(Data keys, Data values, int64_t rows, int64_t leng
   run.Axis("T", length);
   run.Axis("D", width);
   run.Scalar("scale", static_cast<double>(1.0F / std::sqrt(static_cast<float>(width))));
-  run.In("q", Dtype::kF32, {rows, width}, Draw(keys, static_cast<size_t>(rows) * w, w, seed));
-  run.In("k", Dtype::kF32, {rows, length, width}, Draw(keys, all_keys, w, seed + 1));
-  run.In("v", Dtype::kF32, {rows, length, width}, Draw(values, all_keys, w, seed + 2));
-  run.Out("o", Dtype::kF32, {rows, width});
-  run.Out("lse", Dtype::kF32, {rows});
+  run.In("q", DType::kF32, {rows, width}, Draw(keys, static_cast<size_t>(rows) * w, w, seed));
+  run.In("k", DType::kF32, {rows, length, width}, Draw(keys, all_keys, w, seed + 1));
+  run.In("v", DType::kF32, {rows, length, width}, Draw(values, all_keys, w, seed + 2));
+  run.Out("o", DType::kF32, {rows, width});
+  run.Out("lse", DType::kF32, {rows});
   AllSlices(run, rows);
   return run;
 }

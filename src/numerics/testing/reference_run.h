@@ -19,13 +19,13 @@ class ReferenceRun {
   OracleQuery query;
 
   void Axis(const std::string& name, int64_t value) { query.axes.push_back({name, value}); }
-  void Scalar(const std::string& name, double value) { query.scalars.push_back({name, Dtype::kF32, value, 0}); }
+  void Scalar(const std::string& name, double value) { query.scalars.push_back({name, DType::kF32, value, 0}); }
   void IntegerScalar(const std::string& name, int64_t value) {
-    query.scalars.push_back({name, Dtype::kI32, static_cast<double>(value), value});
+    query.scalars.push_back({name, DType::kI32, static_cast<double>(value), value});
   }
 
   // Dense tensors; values are rounded to the type.
-  int In(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const std::vector<double>& values,
+  int In(const std::string& name, DType dtype, std::vector<int64_t> shape, const std::vector<double>& values,
          OracleRole role = OracleRole::kIn) {
     OracleTensor tensor = Dense(name, dtype, role, std::move(shape));
     tensor.data = inputs_.size();
@@ -36,7 +36,7 @@ class ReferenceRun {
     query.tensors.push_back(std::move(tensor));
     return static_cast<int>(query.tensors.size()) - 1;
   }
-  int Out(const std::string& name, Dtype dtype, std::vector<int64_t> shape) {
+  int Out(const std::string& name, DType dtype, std::vector<int64_t> shape) {
     query.tensors.push_back(Dense(name, dtype, OracleRole::kOut, std::move(shape)));
     return static_cast<int>(query.tensors.size()) - 1;
   }
@@ -55,7 +55,7 @@ class ReferenceRun {
   }
 
  private:
-  static OracleTensor Dense(const std::string& name, Dtype dtype, OracleRole role, std::vector<int64_t> shape) {
+  static OracleTensor Dense(const std::string& name, DType dtype, OracleRole role, std::vector<int64_t> shape) {
     OracleTensor tensor;
     tensor.name = name;
     tensor.dtype = dtype;
