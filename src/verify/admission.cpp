@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "language/cpp/directives.h"
@@ -104,20 +105,22 @@ Status AdmissionRun::JudgeVariants() {
     // Loose functions use up, by construction, the very allowance that the bound makes for them.
     Take(variant.name, true, judged, variant.elementary == Elementary::kLoose ? 1.0 : kMostHonest);
   }
-  std::vector<std::vector<double>> unharmed;  // by situation, as the mutants compute but for their fault
+  // By order of summation and situation: as the mutants compute but for their fault.
+  std::map<Order, std::vector<std::vector<double>>> unharmed;
   for (const Variant& variant : MutantVariants(contract_)) {
+    std::vector<std::vector<double>>& honest_numbers = unharmed[variant.order];
     std::vector<Judgement> judged;
     bool applies = false;
     for (size_t i = 0; i < situations_.size(); ++i) {
       const Situation& s = situations_[i];
-      if (i == unharmed.size()) {
+      if (i == honest_numbers.size()) {
         Variant honest = variant;
         honest.mutant = Mutant{};
         ASSAY_TRY(std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, honest));
-        unharmed.push_back(std::move(numbers));
+        honest_numbers.push_back(std::move(numbers));
       }
       ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
-      applies = applies || !SameNumbers(numbers, unharmed[i]);
+      applies = applies || !SameNumbers(numbers, honest_numbers[i]);
       judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
     }
     // A contract without functions has no functions to narrow: nothing to refuse, nothing to show.

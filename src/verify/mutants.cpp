@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "contract/shape.h"
@@ -13,29 +15,111 @@
 namespace assay {
 namespace {
 
-Variant Make(std::string name, MutantKind kind) {
+Variant Make(std::string name, MutantKind kind, DType format = DType::kBf16) {
   Variant variant;
   variant.name = std::move(name);
   variant.order = Order::kLanes16;
   variant.fma = true;
   variant.mutant.kind = kind;
+  variant.mutant.format = format;
   return variant;
 }
 
-void AddForOperand(const Contract& contract, size_t t, std::vector<Variant>& variants) {
+// What is narrower than the sharpest output shows; what is as precise as it, or nearly, drowns in the
+// output's own rounding, and no comparison could tell it from an honest kernel.
+struct Sharpness {
+  int precision = 0;                                      // significant bits of the most precise floating output
+  int arithmetic = 0;                                     // of the arithmetic behind it
+  bool whole() const { return precision >= arithmetic; }  // the output keeps all that was computed
+};
+
+Sharpness SharpnessOf(const Contract& contract) {
+  Sharpness sharpest;
+  for (const Tensor& tensor : contract.tensors) {
+    if (!tensor.compare || !IsFloating(tensor.dtype)) continue;
+    const int arithmetic = Traits(tensor.compare->in).precision;
+    const int precision = std::min(Traits(tensor.dtype).precision, arithmetic);
+    if (precision > sharpest.precision) sharpest = {precision, arithmetic};
+  }
+  // Codes and indices show of the numbers behind them about what half of an f32 would.
+  return sharpest.precision > 0 ? sharpest : Sharpness{12, 24};
+}
+
+// What somebody in a hurry would compute in instead: the formats that hardware multiplies in.
+std::vector<DType> NarrowerThan(DType format) {
+  switch (format) {
+    case DType::kF64:
+      return {DType::kF32, DType::kTf32, DType::kBf16};
+    case DType::kF32:
+      return {DType::kTf32, DType::kF16, DType::kBf16};
+    case DType::kTf32:
+    case DType::kF16:
+      return {DType::kBf16, DType::kE4m3};
+    case DType::kBf16:
+      return {DType::kE4m3, DType::kE5m2};
+    case DType::kE4m3:
+    case DType::kE5m2:
+      return {DType::kE2m1};
+    default:
+      return {};
+  }
+}
+
+// The widest of three that an output of so many bits still shows.
+DType CoarserThan(int precision) {
+  for (const DType format : {DType::kBf16, DType::kE4m3, DType::kE2m1}) {
+    if (Traits(format).precision < precision) return format;
+  }
+  return DType::kE2m1;
+}
+
+std::string NarrowName(DType format) { return "narrow " + std::string(DTypeName(format)) + " "; }
+
+void AddForOperand(const Contract& contract, size_t t, const Sharpness& sharp, std::vector<Variant>& variants) {
   const Tensor& tensor = contract.tensors[t];
-  Variant shift = Make("shift " + tensor.name, MutantKind::kShift);
-  shift.mutant.tensor = static_cast<int>(t);
-  variants.push_back(shift);
-  if (tensor.dtype != DType::kF32 && tensor.dtype != DType::kF64) return;
-  Variant bf16 = Make("narrow bf16 " + tensor.name, MutantKind::kNarrowOperand);
-  bf16.mutant.tensor = static_cast<int>(t);
-  bf16.mutant.format = DType::kBf16;
-  variants.push_back(bf16);
-  Variant tf32 = bf16;
-  tf32.name = "narrow tf32 " + tensor.name;
-  tf32.mutant.format = DType::kTf32;
-  variants.push_back(tf32);
+  const auto add = [&](Variant variant) {
+    variant.mutant.tensor = static_cast<int>(t);
+    variants.push_back(std::move(variant));
+  };
+  add(Make("shift " + tensor.name, MutantKind::kShift));
+  for (const DType format : NarrowerThan(tensor.dtype)) {
+    if (Traits(format).precision >= sharp.precision) continue;
+    add(Make(NarrowName(format) + tensor.name, MutantKind::kNarrowOperand, format));
+  }
+  // Two bf16 hold 16 bits: the usual way to squeeze an f32 product through narrow units.
+  if (tensor.dtype == DType::kF32 && 2 * Traits(DType::kBf16).precision < sharp.precision)
+    add(Make("two bf16 for " + tensor.name, MutantKind::kNarrowOperandPair));
+}
+
+void AddForArithmetic(const Contract& contract, const Sharpness& sharp, std::vector<Variant>& variants) {
+  std::set<DType> accumulators;
+  for (const Tensor& tensor : contract.tensors) {
+    if (!tensor.compare) continue;
+    for (const DType format : NarrowerThan(tensor.compare->in)) {
+      // Sums in tf32 are what no hardware does, and f16 is as precise.
+      if (format != DType::kTf32) accumulators.insert(format);
+    }
+  }
+  for (const DType format : accumulators)
+    variants.push_back(Make(NarrowName(format) + "accumulator", MutantKind::kNarrowAccumulator, format));
+  const DType coarse = CoarserThan(sharp.precision);
+  variants.push_back(Make(NarrowName(coarse) + "functions", MutantKind::kNarrowElementary, coarse));
+  variants.push_back(Make(NarrowName(coarse) + "output", MutantKind::kNarrowOutput, coarse));
+  // 128 roundings of the arithmetic, 2^-17 in f32, where the output shows them; else a few of its own.
+  const int good = sharp.whole() ? sharp.precision - 7 : sharp.precision - 4;
+  Variant rough = Make("functions good to " + std::to_string(good) + " bits", MutantKind::kRoughElementary);
+  rough.mutant.amount = PowerOfTwo(-good);
+  variants.push_back(std::move(rough));
+  Variant biased = Make("output biased by 2^-" + std::to_string(std::min(12, good)), MutantKind::kBiasOutput);
+  biased.mutant.amount = PowerOfTwo(-std::min(12, good));
+  variants.push_back(std::move(biased));
+  if (!sharp.whole()) return;
+  // In order, where every step leans the same way: in sixteen lanes truncation is no worse than an
+  // honest sum in order, and nobody could call it wrong.
+  Variant truncated = Make("truncation instead of rounding", MutantKind::kTruncate);
+  truncated.order = Order::kInOrder;
+  variants.push_back(std::move(truncated));
+  variants.push_back(Make("one-pass variance", MutantKind::kOnePassMoments));
 }
 
 // The input's element at the output's offset, where there is one.
@@ -144,30 +228,19 @@ std::vector<ClassFault> ClassFaults(const Contract& contract) {
 }
 
 std::vector<Variant> MutantVariants(const Contract& contract) {
+  const Sharpness sharp = SharpnessOf(contract);
   std::vector<Variant> variants;
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    if (contract.tensors[t].role != Role::kOut) AddForOperand(contract, t, variants);
+    if (contract.tensors[t].role != Role::kOut) AddForOperand(contract, t, sharp, variants);
   }
-  const std::pair<const char*, MutantKind> everywhere[] = {
-      {"narrow bf16 accumulator", MutantKind::kNarrowAccumulator},
-      {"narrow bf16 functions", MutantKind::kNarrowElementary},
-      {"narrow bf16 output", MutantKind::kNarrowOutput},
+  AddForArithmetic(contract, sharp, variants);
+  const std::pair<const char*, MutantKind> dropped[] = {
       {"last term dropped", MutantKind::kDropLast},
       {"first term dropped", MutantKind::kDropHead},
       {"a block of terms dropped", MutantKind::kDropBlock},
       {"the tail of terms dropped", MutantKind::kDropTail},
   };
-  for (const auto& [name, kind] : everywhere) {
-    Variant variant = Make(name, kind);
-    variant.mutant.format = DType::kBf16;
-    variants.push_back(std::move(variant));
-  }
-  Variant rough = Make("functions good to 14 bits", MutantKind::kRoughElementary);
-  rough.mutant.amount = 0x1p-14;
-  variants.push_back(rough);
-  Variant biased = Make("output biased by 2^-12", MutantKind::kBiasOutput);
-  biased.mutant.amount = 0x1p-12;
-  variants.push_back(biased);
+  for (const auto& [name, kind] : dropped) variants.push_back(Make(name, kind));
   return variants;
 }
 
