@@ -129,10 +129,9 @@ Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contrac
   Scalar scalar;
   scalar.name = name;
   scalar.dtype = ParseDType(reader.Text("dtype")).value();
-  if (Info(scalar.dtype).bits < 8) {
-    return reader.At("dtype", fmt::format("{} is packed in pairs and no scalar; write {}", Info(scalar.dtype).name,
-                                          Info(scalar.dtype).is_float ? "f32" : "i8"));
-  }
+  if (Info(scalar.dtype).bits < 8)
+    return reader.At("dtype",
+                     fmt::format("{} is packed in pairs and no scalar; write i8 or f32", reader.Text("dtype")));
   ASSAY_TRY(scalar.values, ReadGenerators(reader, true));
   ASSAY_TRY_STATUS(ReadFrom(reader, scalar.from, contract));
   if (scalar.from.starts_with(kCapturedPrefix))
@@ -162,9 +161,8 @@ Result<Compare> ReadCompare(const Reader& reader, DType dtype) {
   compare.own_slice = reader.Has("slice");
   compare.slice = reader.Texts("slice");
   const bool is_float = Info(dtype).is_float;
-  // e2m1 and e8m0 are ways to store: nothing adds in them.
   if (!Info(compare.in).is_float || Traits(compare.in).precision < 3)
-    return reader.At("in", "the arithmetic needs a float type; write f32 or f64");
+    return reader.At("in", "the arithmetic needs a float type that can add; write f32 or f64");
   if (compare.kind == CompareClass::kAccumulate && !is_float)
     return reader.At("class", "accumulate needs a float tensor; write exact or requantise");
   if (compare.kind == CompareClass::kIndex && is_float)

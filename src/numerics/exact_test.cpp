@@ -298,6 +298,27 @@ TEST(Infinity, AmongTheInputsIsNoOverflow) {
   EXPECT_LT(masked.bound, 1e-5);
 }
 
+struct AllMaskedReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    const auto x = a.row("x", r);
+    a.out("y", r) = LogSumExp(x.size(), [&](int64_t i) { return Real(x[i] * 0.0 - INFINITY); });
+  }
+};
+
+// A row without any key left is zero over zero in every order; what a kernel writes there is a matter of
+// definition, and a reference that wants a number says so with Select.
+TEST(Infinity, ARowThatIsMaskedWholeHasNoAnswer) {
+  ReferenceRun run;
+  run.In("x", DType::kF32, {1, 3}, {1.0, 2.0, 3.0});
+  run.Out("y", DType::kF32, {1});
+  testing::AllSlices(run, 1);
+  run.query.arithmetic = Arithmetic::kBounded;
+  const OracleOutput masked = run.Run(AllMaskedReference{}, 1).value().outputs[0];
+  EXPECT_TRUE(masked.excluded) << masked.value << " " << masked.bound;
+}
+
 // Wider values where double itself is the format under test.
 TEST(Wide, IsSharperThanTheBoundOfDouble) {
   ReferenceRun run = testing::Rows(testing::Data::kNormal, 8, 512, false, 3);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "contract/load.h"
@@ -43,10 +44,34 @@ std::string TableOf(const Admission& admission) {
   return table + line;
 }
 
-class ShippedContract : public testing::TestWithParam<const char*> {};
+// Faults that are refused wherever they apply, by name: what is narrower than f32 must never pass for it.
+struct Shipped {
+  const char* contract;
+  std::vector<std::string> operands;
+  bool functions;
+};
+
+std::vector<std::string> FaultsOf(const Shipped& shipped) {
+  std::vector<std::string> faults = {"narrow bf16 accumulator", "narrow f16 accumulator", "narrow bf16 output",
+                                     "truncation instead of rounding"};
+  for (const std::string& operand : shipped.operands) {
+    for (const char* fault : {"narrow tf32 ", "narrow f16 ", "narrow bf16 ", "two bf16 for "})
+      faults.push_back(fault + operand);
+  }
+  if (shipped.functions) faults.insert(faults.end(), {"functions good to 17 bits", "narrow bf16 functions"});
+  return faults;
+}
+
+const AdmissionCase* FindCase(const Admission& admission, const std::string& name) {
+  const auto found = std::find_if(admission.cases.begin(), admission.cases.end(),
+                                  [&](const AdmissionCase& c) { return c.name == name; });
+  return found == admission.cases.end() ? nullptr : &*found;
+}
+
+class ShippedContract : public testing::TestWithParam<Shipped> {};
 
 TEST_P(ShippedContract, TellsRightFromWrong) {
-  const auto admission = Admit(kSource / "contracts" / GetParam(), 1);
+  const auto admission = Admit(kSource / "contracts" / GetParam().contract, 1);
   ASSERT_TRUE(admission.ok()) << admission.error().message;
   const std::string table = TableOf(admission.value());
   std::printf("%s", table.c_str());
@@ -54,9 +79,19 @@ TEST_P(ShippedContract, TellsRightFromWrong) {
   EXPECT_GE(admission.value().smallest_mutant, kLeastMutant);
   EXPECT_LE(admission.value().largest_honest, 1.0);
   EXPECT_EQ(admission.value().gate_version, kGateVersion);
+  for (const std::string& fault : FaultsOf(GetParam())) {
+    const AdmissionCase* found = FindCase(admission.value(), "mutant " + fault);
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_GE(found->worst_over_limit, kLeastMutant) << fault;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ShippedContract, testing::Values("softmax_rows", "add_rmsnorm", "gemm", "gqa_attention"));
+INSTANTIATE_TEST_SUITE_P(All, ShippedContract,
+                         testing::Values(Shipped{"softmax_rows", {"x"}, true},
+                                         Shipped{"add_rmsnorm", {"x", "residual", "weight"}, true},
+                                         Shipped{"gemm", {"a", "b"}, false},
+                                         Shipped{"gqa_attention", {"q", "k", "v"}, true}),
+                         [](const auto& shipped) { return std::string(shipped.param.contract); });
 
 // A copy of softmax_rows with one line of its contract changed.
 class Spoilt : public testing::Test {
@@ -91,6 +126,31 @@ TEST_F(Spoilt, ACostThatNobodyPaysIsNotAdmitted) {
   ASSERT_TRUE(admission.ok()) << admission.error().message;
   EXPECT_FALSE(admission.value().admitted);
   EXPECT_TRUE(Complains(admission.value(), "[cost]")) << TableOf(admission.value());
+}
+
+// None of the four has a variance; a layer normalisation in the place of one of them has.
+TEST_F(Spoilt, AOnePassVarianceIsRefusedWhereThereIsOne) {
+  const auto folder = TemporaryFolder::Create("admission");
+  ASSERT_TRUE(folder.ok());
+  const auto copy = folder.value().path() / "softmax_rows";
+  std::filesystem::copy(kSource / "contracts/softmax_rows", copy, std::filesystem::copy_options::recursive);
+  for (const char* extra : {"mutants", "honest", "templates"}) std::filesystem::remove_all(copy / extra);
+  ASSERT_TRUE(WriteFileAtomically(copy / "reference.h", R"(#include <assay/reference.h>
+template <class Real>
+void Reference(const assay::Args<Real>& a, const assay::Slice& slice) {
+  const int64_t r = slice.index<1>()[0];
+  const auto x = a.row("x", r);
+  const auto moments = assay::CentredMoments(x);
+  const Real inverse = assay::rsqrt(Real(moments.variance + Real(1e-5)));
+  for (int64_t c = 0; c < x.size(); ++c) a.out("y", r, c) = (x[c] - moments.mean) * inverse;
+}
+)")
+                  .ok());
+  const auto admission = Admit(copy, 1);
+  ASSERT_TRUE(admission.ok()) << admission.error().message;
+  const AdmissionCase* found = FindCase(admission.value(), "mutant one-pass variance");
+  ASSERT_NE(found, nullptr) << TableOf(admission.value());
+  EXPECT_GE(found->worst_over_limit, kLeastMutant) << TableOf(admission.value());
 }
 
 TEST_F(Spoilt, WithoutARelaxedBaselineItIsNotAdmitted) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -50,6 +51,8 @@ ElementVerdict Settled(bool right, double limit) {
 ElementVerdict JudgeExactly(const OutputRule& rule, const ExpectedElement& expected, double actual) {
   const double rounded = RoundedTo(rule.dtype, expected.value);
   if (std::isinf(rounded)) return Settled(actual == rounded, 0.0);
+  // Beyond the largest number of a format without infinity: e4m3 has NaN there.
+  if (std::isnan(rounded)) return Settled(std::isnan(actual), 0.0);
   const double error = std::abs(actual - expected.value);
   // A representable value has one right answer; another lies between two neighbours, and only at the
   // midpoint are both of them nearest.
@@ -60,10 +63,23 @@ ElementVerdict JudgeExactly(const OutputRule& rule, const ExpectedElement& expec
                : ElementVerdict{ElementResult::kWrong, error, limit};
 }
 
+// Where the bound reaches beyond the largest number of the output's format: nothing can be said if an
+// honest answer may lie on either side, and if it cannot the format's way to overflow is due.
+std::optional<ElementVerdict> JudgeOverflow(const OutputRule& rule, const ExpectedElement& expected, double actual) {
+  const FormatTraits& format = Traits(rule.dtype);
+  if (!format.floating || !(format.infinity || format.nan)) return std::nullopt;
+  const double edge = format.max + 0.5 * StepAt(rule.dtype, format.max);
+  const double magnitude = std::abs(expected.value);
+  if (magnitude + expected.bound < edge) return std::nullopt;
+  if (!(magnitude - expected.bound > edge)) return ElementVerdict{ElementResult::kExcluded, 0.0, kInfinity};
+  if (!format.infinity) return Settled(std::isnan(actual), 0.0);
+  return Settled(actual == std::copysign(kInfinity, expected.value), 0.0);
+}
+
 ElementVerdict JudgeWithin(const OutputRule& rule, const ExpectedElement& expected, double actual) {
   // The step where the answer may lie, not where the value lies: just below a power of two an honest
   // answer can round in the wider binade.
-  const double step = StepOf(rule.dtype, std::abs(expected.value) + expected.bound);
+  const double step = StepOf(rule.dtype, std::min(std::abs(expected.value) + expected.bound, HighestOf(rule.dtype)));
   const double underflow = rule.flush ? SmallestNormal(rule.dtype) : 0.5 * SmallestSubnormal(rule.dtype);
   const double limit = expected.bound + 0.5 * step + (IsFloating(rule.dtype) ? underflow : 0.0);
   if (!std::isfinite(limit)) return {ElementResult::kExcluded, 0.0, kInfinity};
@@ -157,9 +173,7 @@ double StepOf(DType dtype, double x) { return StepAt(dtype, x); }
 double RoundedTo(DType dtype, double x) { return RoundTo(dtype, x); }
 double RoundoffOf(DType dtype) { return Info(dtype).is_float ? UnitRoundoff(dtype) : 0.0; }
 
-double TruncatedTo(DType dtype, double x) {
-  return RoundTo(dtype, x, Rounding::kTowardZero, Overflow::kSaturate);
-}
+double TruncatedTo(DType dtype, double x) { return RoundTo(dtype, x, Rounding::kTowardZero, Overflow::kSaturate); }
 
 double StoredAs(const OutputRule& rule, double number) {
   if (rule.kind == CompareClass::kRequantise) return CodeOf(rule, number);
@@ -189,6 +203,7 @@ ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expec
   const bool exact = rule.kind == CompareClass::kExact || expected.exact;
   if (!exact && !(expected.bound < kInfinity)) return {ElementResult::kExcluded, 0.0, kInfinity};
   if (exact) return JudgeExactly(rule, expected, actual);
+  if (const auto beyond = JudgeOverflow(rule, expected, actual)) return *beyond;
   if (!std::isfinite(actual)) return Settled(false, expected.bound);
   return JudgeWithin(rule, expected, actual);
 }

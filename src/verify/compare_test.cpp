@@ -20,6 +20,8 @@ constexpr double kStep1 = 0x1p-23;  // f32 at 1
 constexpr OutputRule kF32{CompareClass::kAccumulate, DType::kF32, DType::kF32, false};
 constexpr OutputRule kFlush{CompareClass::kAccumulate, DType::kF32, DType::kF32, true};
 constexpr OutputRule kBf16{CompareClass::kAccumulate, DType::kBf16, DType::kF32, false};
+constexpr OutputRule kF16{CompareClass::kAccumulate, DType::kF16, DType::kF32, false};
+constexpr OutputRule kE4m3{CompareClass::kAccumulate, DType::kE4m3, DType::kF32, false};
 constexpr OutputRule kExactF32{CompareClass::kExact, DType::kF32, DType::kF32, false};
 constexpr OutputRule kExactI32{CompareClass::kExact, DType::kI32, DType::kF32, false};
 
@@ -72,9 +74,43 @@ TEST(JudgeElement, SettlesEveryKindOfNumber) {
       {"class exact, equal", kExactF32, {0.1F, 0.0}, 0.1F, kRight},
       {"class exact, bound is no excuse", kExactF32, {1.0, 0.5}, 1.25, kWrong},
       {"class exact, infinite bound is no excuse", kExactF32, {1.0, kInf}, 1.25, kWrong},
+      {"exact sum, a stochastic output that went the far way", kBf16, {1.0 + 0x1p-9, 0.0, true}, 1.0 + 0x1p-7, kWrong},
+      {"a stochastic output that went the far way", kBf16, {1.0 + 0x1p-9, 0.0}, 1.0 + 0x1p-7, kWrong},
+      {"a truncated output", kBf16, {1.0 + 0x1.8p-8, 0.0}, 1.0, kWrong},
       {"class exact, zero's sign", kExactF32, {-0.0, 0.0}, 0.0, kRight},
       {"integer, equal", kExactI32, {7.0, 0.0}, 7.0, kRight},
       {"integer, off by one", kExactI32, {7.0, 0.0}, 8.0, kWrong},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(JudgeElement(c.rule, c.expected, c.actual).result, c.result);
+  }
+}
+
+// An output narrower than its arithmetic may overflow where the arithmetic does not.
+TEST(JudgeElement, OverflowIsTheFormatsOwn) {
+  struct Case {
+    const char* name;
+    OutputRule rule;
+    ExpectedElement expected;
+    double actual;
+    ElementResult result;
+  };
+  constexpr auto kRight = ElementResult::kRight;
+  constexpr auto kWrong = ElementResult::kWrong;
+  constexpr auto kExcluded = ElementResult::kExcluded;
+  const Case cases[] = {
+      {"f16 overflows to infinity", kF16, {70000.0, 0.0, true}, kInf, kRight},
+      {"f16 saturates instead", kF16, {70000.0, 0.0, true}, 65504.0, kWrong},
+      {"e4m3 overflows to NaN", kE4m3, {500.0, 0.0, true}, kNaN, kRight},
+      {"e4m3 saturates instead", kE4m3, {500.0, 0.0, true}, 448.0, kWrong},
+      {"e4m3, the last value that rounds to the largest", kE4m3, {464.0, 0.0, true}, 448.0, kRight},
+      {"f16, the bound reaches beyond the largest", kF16, {65510.0, 20.0}, kInf, kExcluded},
+      {"f16, the bound does not reach so far", kF16, {65504.0, 1.0}, kInf, kWrong},
+      {"f16 near its largest is judged as anywhere", kF16, {65504.0, 1.0}, 65472.0, kWrong},
+      {"f16 surely beyond, infinity", kF16, {-70000.0, 5.0}, -kInf, kRight},
+      {"f16 surely beyond, saturated", kF16, {-70000.0, 5.0}, -65504.0, kWrong},
+      {"e4m3, overflow depends on the order", kE4m3, {460.0, 10.0}, kNaN, kExcluded},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

@@ -51,6 +51,29 @@ class Documents(Workspace):
                 found = (page.parent / path).exists() if target[0] else (ROOT / path).exists()
                 self.assertTrue(found, f"{page.relative_to(ROOT)}: {path}")
 
+    def test_contested_bounds_name_what_exists(self):
+        page = (ROOT / "docs/contested-bounds.md").read_text()
+        tests = set()
+        for path in sorted((ROOT / "src").rglob("*_test.cpp")):
+            tests.update(".".join(pair) for pair in re.findall(r"(?m)^TEST(?:_[FP])?\((\w+), (\w+)\)", path.read_text()))
+        sources = (ROOT / "src/verify/mutants.cpp").read_text()
+        rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")]
+        rows = [row for row in rows if row[0].strip() != "case"]
+        self.assertGreater(len(rows), 25)
+        for row in rows:
+            self.assertEqual(4, len(row), row)
+            seen = row[3]
+            self.assertRegex(seen, r"[`\"(]", row[0])
+            for name in re.findall(r"`([^`]+)`", seen):
+                if "/" in name and name.endswith(".cpp"):
+                    self.assertTrue((ROOT / name).exists(), name)
+                else:
+                    self.assertIn(name.split("/")[-1], tests)
+            for fault in re.findall(r'"(?:mutant )?([^"]+)"', seen):
+                words = [word for word in ("truncation instead of rounding", "one-pass variance", "functions good to ",
+                                           "accumulator", "two bf16 for ", "narrow ", "loose functions") if word in fault]
+                self.assertTrue(words and all(word in sources for word in words), fault)
+
     def test_decisions_are_numbered_and_dated(self):
         pages = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
         self.assertEqual([f"{i:04d}" for i in range(1, len(pages) + 1)], [p.name[:4] for p in pages])
