@@ -147,24 +147,30 @@ void JudgeRms(std::span<const SliceTally> slices, Texture texture, Worst& worst)
   worst.Take("rms of most slices", slice->slice(), ratio, 1.0);
 }
 
-void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
-  std::vector<double> means;
-  std::set<double> draws;
-  for (const SliceTally& slice : slices) {
-    const auto bias = slice.bias();
-    if (!bias) continue;
-    means.push_back(*bias);
-    draws.insert(slice.bias_values());
-  }
-  // Slices that repeat one computation (constant rows, one-hot rows) are one draw, however many they are.
-  if (draws.size() < kFewSlices) return;
+void TakeBias(const char* rule, const std::vector<double>& means, Worst& worst) {
   const auto count = static_cast<double>(means.size());
   double mean = 0;
   for (const double m : means) mean += m / count;
   double square = 0;
   for (const double m : means) square += (m - mean) * (m - mean);
   const double deviation = std::sqrt(square / (count - 1.0));
-  worst.Take("bias", 0, std::abs(mean), kBiasLimit + 6.0 * deviation / std::sqrt(count));
+  worst.Take(rule, 0, std::abs(mean), kBiasLimit + 6.0 * deviation / std::sqrt(count));
+}
+
+void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
+  std::vector<double> upward, outward;
+  std::set<double> draws;
+  for (const SliceTally& slice : slices) {
+    const auto bias = slice.bias();
+    if (!bias) continue;
+    upward.push_back(*bias);
+    outward.push_back(*slice.bias_outward());
+    draws.insert(slice.bias_values());
+  }
+  // Slices that repeat one computation (constant rows, one-hot rows) are one draw, however many they are.
+  if (draws.size() < kFewSlices) return;
+  TakeBias("bias toward zero", outward, worst);
+  TakeBias("bias", upward, worst);  // of equal ones the plainer word stays
 }
 
 }  // namespace
@@ -230,6 +236,7 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
   unit_square_ += rounding * rounding * weight * weight;
   if (rule.kind == CompareClass::kAccumulate && !expected.exact && expected.bound <= kRoundingDominates * step) {
     bias_sum_ += error / step;
+    bias_outward_ += std::copysign(1.0, expected.value) * error / step;
     bias_values_ += expected.value;
     ++bias_elements_;
   }
@@ -254,6 +261,7 @@ void SliceTally::Join(const SliceTally& other) {
   bound_square_ += other.bound_square_;
   unit_square_ += other.unit_square_;
   bias_sum_ += other.bias_sum_;
+  bias_outward_ += other.bias_outward_;
   bias_values_ += other.bias_values_;
   for (size_t i = 0; i < honest_square_.size(); ++i) honest_square_[i] += other.honest_square_[i];
 }
@@ -276,6 +284,11 @@ double SliceTally::unit() const { return judged_ > 0 ? std::sqrt(unit_square_ / 
 std::optional<double> SliceTally::bias() const {
   if (bias_elements_ == 0) return std::nullopt;
   return bias_sum_ / static_cast<double>(bias_elements_);
+}
+
+std::optional<double> SliceTally::bias_outward() const {
+  if (bias_elements_ == 0) return std::nullopt;
+  return bias_outward_ / static_cast<double>(bias_elements_);
 }
 
 std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {

@@ -88,6 +88,8 @@ class SliceTally {
   bool has_honest() const { return honest_elements_ > 0; }
   // Mean of (got - expected) / step over elements whose own rounding dominates the bound.
   std::optional<double> bias() const;
+  // The same with the sign of the value, so that what leans toward zero shows among values of both signs.
+  std::optional<double> bias_outward() const;
   double bias_values() const {
     return bias_values_;
   }  // what those elements add up to: tells slices of other data apart
@@ -95,7 +97,7 @@ class SliceTally {
  private:
   int64_t slice_;
   int64_t judged_ = 0, excluded_ = 0, honest_elements_ = 0, bias_elements_ = 0;
-  double error_square_ = 0, bound_square_ = 0, unit_square_ = 0, bias_sum_ = 0, bias_values_ = 0;
+  double error_square_ = 0, bound_square_ = 0, unit_square_ = 0, bias_sum_ = 0, bias_outward_ = 0, bias_values_ = 0;
   std::vector<double> honest_square_;
 };
 
@@ -106,7 +108,7 @@ std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies);
 
 struct PrecisionVerdict {
   bool ok = false;
-  std::string rule;   // "rms of one slice", "rms of most slices", "bias"
+  std::string rule;   // "rms of one slice", "rms of most slices", "bias", "bias toward zero"
   int64_t slice = 0;  // the worst one
   double measured = 0;
   double limit = 0;
@@ -121,7 +123,7 @@ enum class Texture {
 };
 
 // RMS: of most slices at most twice the worst honest order, of any one at most six times, both plus two
-// roundings; over slices: bias below a quarter step.
+// roundings; over slices: bias below a quarter step, upward and outward.
 // Both are silent (ok, worst 0) where they have nothing to judge by.
 PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices, Texture texture);
 

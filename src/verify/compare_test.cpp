@@ -261,6 +261,40 @@ TEST(JudgePrecision, HoldsTheMeanError) {
   }
 }
 
+// Values of both signs: truncated ones lean neither up nor down, but toward zero.
+TEST(JudgePrecision, SeesTruncationAmongBothSigns) {
+  struct Case {
+    const char* name;
+    Rounding rounding;
+    bool ok;
+    const char* rule;
+  };
+  const Case cases[] = {{"to nearest", Rounding::kNearestEven, true, ""},
+                        {"ties away", Rounding::kNearestAway, true, ""},
+                        {"toward zero", Rounding::kTowardZero, false, "bias toward zero"},
+                        {"up", Rounding::kUp, false, "bias"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    Stream stream(Seed::FromNumber(11));
+    std::vector<SliceTally> tallies;
+    for (int64_t s = 0; s < 32; ++s) {
+      SliceTally tally(s, 1);
+      for (int i = 0; i < 128; ++i) {
+        const double value = stream.Normal();
+        // The bound of two roundings hides a truncation of either, and so does this spread.
+        const double honest[] = {value + StepOf(DType::kF32, value)};
+        tally.Add(kF32, {value, 0.75 * StepOf(DType::kF32, value)}, RoundTo(DType::kF32, value, c.rounding), honest);
+      }
+      tallies.push_back(std::move(tally));
+    }
+    const PrecisionVerdict verdict = JudgePrecision(tallies, Texture::kRandom);
+    EXPECT_EQ(verdict.ok, c.ok);
+    if (!c.ok) {
+      EXPECT_EQ(verdict.rule, c.rule);
+    }
+  }
+}
+
 TEST(JudgePrecision, LeavesBiasToTheSpreadWhereTheBoundIsWide) {
   const auto tallies = Draw(64, 256, 0, 0x1p16, 0x1p18, 4, kBf16, 0.5);
   EXPECT_NE(JudgePrecision(tallies, Texture::kRandom).rule, "bias");
