@@ -79,13 +79,6 @@ Result<fs::path> BuildAuthorCode(const AuthorCode& code, const fs::path& cache_f
   return stored.path;
 }
 
-std::optional<Dtype> NumericsType(DType dtype) {
-  for (int i = 0; i < kDtypeCount; ++i) {
-    if (kFormats[i].name == Info(dtype).name) return static_cast<Dtype>(i);
-  }
-  return std::nullopt;
-}
-
 Result<fs::path> ReferenceHeaders() {
   std::error_code ignored;
   const fs::path source = fs::path(ASSAY_SOURCE_DIR) / "src/numerics";

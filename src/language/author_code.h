@@ -2,12 +2,9 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
-#include "numerics/assay/formats.h"
-#include "numerics/dtype.h"
 
 namespace assay {
 
@@ -23,9 +20,6 @@ struct AuthorCode {
 // The shared object of this code, from the cache or built now.  kInvalidInput, with the compiler's
 // words: it does not compile.
 Result<std::filesystem::path> BuildAuthorCode(const AuthorCode& code, const std::filesystem::path& cache);
-
-// The same type as the author's headers name it; nothing where they have none.
-std::optional<Dtype> NumericsType(DType dtype);
 
 // The folder that holds assay/reference.h: of the source tree, else beside the program.
 Result<std::filesystem::path> ReferenceHeaders();

@@ -97,22 +97,23 @@ Result<Plan> InputsProgram::State::PlanFor(const Shape& shape, std::span<const d
   for (const Axis& axis : contract.axes) plan.query.axes.push_back({axis.name, shape.axes.at(axis.name)});
   for (size_t i = 0; i < contract.scalars.size(); ++i) {
     const Scalar& scalar = contract.scalars[i];
-    const auto dtype = NumericsType(scalar.dtype);
-    if (!dtype) return Blame("no number type for scalar " + scalar.name, "change its dtype");
     const double value = scalar.from_program() ? std::numeric_limits<double>::quiet_NaN() : scalars[i];
     const bool integer = !Info(scalar.dtype).is_float && !std::isnan(value);
-    plan.query.scalars.push_back({scalar.name, *dtype, value, integer ? static_cast<int64_t>(value) : 0});
+    plan.query.scalars.push_back({scalar.name, scalar.dtype, value, integer ? static_cast<int64_t>(value) : 0});
   }
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
     const Tensor& tensor = contract.tensors[t];
     ASSAY_TRY(TensorLayout layout, LayoutOf(contract, tensor, shape));
     plan.layouts.push_back(layout);
     if (tensor.role == Role::kOut) continue;
-    const auto dtype = NumericsType(tensor.dtype);
-    if (!dtype) return Blame("no number type for tensor " + tensor.name, "change its dtype");
     const bool fill = tensor.from_program(), present = !shape.absent_tensors.contains(tensor.name);
-    OracleTensor wire{tensor.name,    *dtype, fill ? OracleRole::kOut : OracleRole::kIn, present, layout.extents,
-                      layout.strides, 0};
+    OracleTensor wire{tensor.name,
+                      tensor.dtype,
+                      fill ? OracleRole::kOut : OracleRole::kIn,
+                      present,
+                      layout.extents,
+                      layout.strides,
+                      0};
     if (fill) {
       wire.stride = DenseStrides(layout.extents);
       plan.response_bytes = RoundUp(plan.response_bytes, 64);
