@@ -129,9 +129,7 @@ Result<Scalar> ReadScalar(const Reader& reader, const std::string& name, Contrac
   Scalar scalar;
   scalar.name = name;
   scalar.dtype = ParseDType(reader.Text("dtype")).value();
-  if (Info(scalar.dtype).bits < 8)
-    return reader.At("dtype",
-                     fmt::format("{} is packed in pairs and no scalar; write i8 or f32", reader.Text("dtype")));
+  if (Info(scalar.dtype).bits < 8) return reader.At("dtype", "is packed in pairs and no scalar; write i8 or f32");
   ASSAY_TRY(scalar.values, ReadGenerators(reader, true));
   ASSAY_TRY_STATUS(ReadFrom(reader, scalar.from, contract));
   if (scalar.from.starts_with(kCapturedPrefix))
