@@ -13,6 +13,11 @@
 namespace assay {
 namespace {
 
+// Random bits keep the sign of a NaN, which conversions of numbers drop; e8m0 and integers have none.
+uint64_t NanSign(DType dtype) {
+  return Traits(dtype).nan && dtype != DType::kE8m0 ? uint64_t{1} << (Traits(dtype).bits - 1) : 0;
+}
+
 uint16_t Bf16FromFloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<uint16_t>(bits >> 16 | 0x40U);
@@ -85,7 +90,7 @@ void StoreFloats(DType dtype, std::byte* base, int64_t offset, std::span<const T
       break;
     default:
       for (size_t i = 0; i < row.size(); ++i)
-        StoreElement(dtype, base, offset + static_cast<int64_t>(i), static_cast<double>(row[i]));
+        StoreBits(dtype, base, offset + static_cast<int64_t>(i), EncodeElement(dtype, static_cast<double>(row[i])));
   }
 }
 
@@ -105,8 +110,15 @@ void CheckRoom(DType dtype, size_t bytes, int64_t offset, size_t count) {
 
 }  // namespace
 
-uint64_t EncodeElement(DType dtype, double value) { return EncodeBits(dtype, value); }
-double DecodeElement(DType dtype, uint64_t bits) { return DecodeBits(dtype, bits); }
+uint64_t EncodeElement(DType dtype, double value) {
+  const uint64_t bits = EncodeBits(dtype, value);
+  return std::isnan(value) && std::signbit(value) ? bits | NanSign(dtype) : bits;
+}
+
+double DecodeElement(DType dtype, uint64_t bits) {
+  const double value = DecodeBits(dtype, bits);
+  return std::isnan(value) && (bits & NanSign(dtype)) != 0 ? std::copysign(value, -1.0) : value;
+}
 
 void StoreRow(DType dtype, std::span<std::byte> bytes, int64_t offset, std::span<const float> row) {
   CheckRoom(dtype, bytes.size(), offset, row.size());
@@ -135,7 +147,7 @@ double LoadElement(DType dtype, std::span<const std::byte> bytes, int64_t offset
 
 void StoreElement(DType dtype, std::span<std::byte> bytes, int64_t offset, double value) {
   CheckRoom(dtype, bytes.size(), offset, 1);
-  StoreElement(dtype, bytes.data(), offset, value);
+  StoreBits(dtype, bytes.data(), offset, EncodeElement(dtype, value));
 }
 
 double HighestOf(DType dtype) { return Traits(dtype).max; }
