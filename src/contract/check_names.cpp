@@ -153,10 +153,13 @@ Status CheckTensor(const Locator& where, const Contract& contract, const Tensor&
     ASSAY_TRY_STATUS(CheckAlias(where, tensor, *contract.FindTensor(name)));
   }
   if (!tensor.compare) return Ok();
+  if (tensor.compare->kind == CompareClass::kSolve && tensor.role != Role::kOut) {
+    return where.At({"tensor", tensor.name, "role"}, "what solves is read beside its equation; write out");
+  }
   const auto output = [&](std::string_view key, const std::string& name, bool integer) -> Status {
     const Tensor* other = contract.FindTensor(name);
     const bool fits =
-        other != nullptr && other != &tensor && other->role != Role::kIn && !(integer && Info(other->dtype).is_float);
+        other != nullptr && other != &tensor && other->role == Role::kOut && !(integer && Info(other->dtype).is_float);
     if (name.empty() || fits) return Ok();
     return where.At({"tensor", tensor.name, "compare", key},
                     fmt::format("{} is no other {}output; {}", name, integer ? "integer " : "", Hint(name, tensors)));
@@ -229,6 +232,9 @@ std::vector<std::string> DefaultSlice(const Contract& contract) {
     // An output that is computed from another one follows that one, not the slices.
     if (tensor.role == Role::kIn || (tensor.compare && !tensor.compare->given.empty())) continue;
     std::vector<std::string> leading = LeadingAxes(contract, tensor);
+    // Indices that must differ belong together: their row is no slice axis.
+    if (tensor.compare && tensor.compare->unique && leading.size() == tensor.shape.size() && leading.size() > 1)
+      leading.pop_back();
     if (shared) {
       const auto parted = std::ranges::mismatch(leading, *shared).in1;
       leading.erase(parted, leading.end());

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "contract/given.h"
 #include "language/author_code.h"
 #include "sandbox/session.h"
 
@@ -170,20 +171,22 @@ Status Oracle::Load(const OracleCall& call) {
   uint64_t bytes = 0, outputs = 0;
   for (const Tensor& tensor : contract.tensors) {
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
+    const bool given = tensor.role == Role::kOut && IsGiven(contract, tensor);
     OracleTensor wire{tensor.name,
                       tensor.dtype,
-                      static_cast<OracleRole>(tensor.role),
+                      given ? OracleRole::kGiven : static_cast<OracleRole>(tensor.role),
                       !call.shape->absent_tensors.contains(tensor.name),
                       layout.extents,
                       layout.strides,
                       bytes};
     if (wire.present && tensor.role != Role::kIn) outputs += static_cast<uint64_t>(layout.element_count);
-    if (wire.present && tensor.role != Role::kOut) bytes = RoundUp(bytes + static_cast<uint64_t>(layout.byte_span), 64);
+    if (wire.present && wire.role != OracleRole::kOut)
+      bytes = RoundUp(bytes + static_cast<uint64_t>(layout.byte_span), 64);
     state.tensors.push_back(std::move(wire));
   }
   state.inputs = {{}, bytes};
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    if (contract.tensors[t].role == Role::kOut || !state.tensors[t].present || call.tensors[t].empty()) continue;
+    if (state.tensors[t].role == OracleRole::kOut || !state.tensors[t].present || call.tensors[t].empty()) continue;
     ASSAY_CHECK(state.tensors[t].data + call.tensors[t].size() <= bytes);
     state.inputs.parts.push_back({state.tensors[t].data, call.tensors[t]});
   }
@@ -193,7 +196,7 @@ Status Oracle::Load(const OracleCall& call) {
   return Ok();
 }
 
-Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> slices) {
+Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> slices, const Tensor* own) {
   State& state = *state_;
   ASSAY_CHECK(state.generation > 0);
   if (slices.empty()) return OracleAnswer{{}, {0}, {}, {}, {}, {}, 0, 0};
@@ -201,6 +204,14 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
   how.scalars = state.scalars;
   how.tensors = state.tensors;
   how.slice_rank = static_cast<uint32_t>(state.contract.slice.size());
+  how.slice_tensor = -1;
+  if (own != nullptr) {
+    const auto named = std::ranges::find(state.contract.tensors, own->name, &Tensor::name);
+    ASSAY_CHECK(named != state.contract.tensors.end() && named->compare);
+    own = &*named;
+    how.slice_rank = static_cast<uint32_t>(own->compare->slice.size());
+    how.slice_tensor = static_cast<int32_t>(named - state.contract.tensors.begin());
+  }
   const bool split =
       slices.size() >= kSlicesWorthSplitting && how.slice_rank > 0 && how.arithmetic != Arithmetic::kExplain;
   const size_t parts = split ? std::min(state.workers.size(), slices.size()) : 1;
@@ -210,7 +221,8 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
     OracleQuery query = how;
     query.slices.clear();
     for (size_t s = first_of(part); s < first_of(part + 1) && how.slice_rank > 0; ++s) {
-      const std::vector<int64_t> index = SliceIndex(state.contract, state.shape, slices[s]);
+      const std::vector<int64_t> index = own != nullptr ? SliceIndex(state.contract, *own, state.shape, slices[s])
+                                                        : SliceIndex(state.contract, state.shape, slices[s]);
       query.slices.insert(query.slices.end(), index.begin(), index.end());
     }
     answers[part] = state.workers[part].Ask(state.file, query, state.inputs, state.generation, state.outputs_per_slice);

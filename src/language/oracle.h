@@ -20,7 +20,7 @@ struct OracleCall {
   const Shape* shape = nullptr;
   std::span<const double> scalars;                      // in the order of contract.scalars
   std::span<const std::span<const std::byte>> tensors;  // in the order of contract.tensors; inout as before the call;
-                                                        // pure outputs are not looked at
+                                                        // outputs are looked at where others are computed from them
 };
 
 // The contract's reference, built once per content and run in jailed processes of its own.  Whatever
@@ -39,7 +39,8 @@ class Oracle {
   // `how` says the arithmetic and its settings; axes, scalars, tensors and slices are filled in here.
   // `slices`: flat numbers as in contract/shape.h.  In the answer, tensors are numbered as in
   // contract.tensors and slices as given.
-  Result<OracleAnswer> Evaluate(OracleQuery how, std::span<const int64_t> slices);
+  // `own`: an output with slices of its own, whose slices these are; null: the contract's.
+  Result<OracleAnswer> Evaluate(OracleQuery how, std::span<const int64_t> slices, const Tensor* own = nullptr);
 
  private:
   struct State;

@@ -147,6 +147,7 @@ Result<std::vector<std::byte>> EncodeRequest(const OracleQuery& query, uint64_t 
   head.scalar_count = static_cast<uint32_t>(scalars.size());
   head.tensor_count = static_cast<uint32_t>(tensors.size());
   head.slice_rank = query.slice_rank;
+  head.slice_tensor = query.slice_tensor;
   head.slice_count = query.slice_count();
   head.axes = packer.Add(axes);
   head.scalars = packer.Add(scalars);
@@ -207,7 +208,8 @@ Status CheckRecord(const OracleQuery& query, const std::vector<int64_t>& last, c
   }
   if (record.element < 0 || record.element > last[record.tensor])
     return BadResponse("a record lies outside tensor " + tensor.name);
-  if (!IsBound(record.bound) || record.flags > 7) return BadResponse("a record's bound or flags make no sense");
+  if (!IsBound(record.bound) || record.flags >= kAnswerFlagsEnd)
+    return BadResponse("a record's bound or flags make no sense");
   return Ok();
 }
 
@@ -251,7 +253,8 @@ Status ReadOutputs(const OracleQuery& query, std::span<const std::byte> response
     ASSAY_TRY_STATUS(CheckRecord(query, last, record));
     answer.outputs.push_back({static_cast<int32_t>(record.tensor), record.element, record.value, record.bound,
                               (record.flags & kAnswerExact) != 0, (record.flags & kAnswerExcluded) != 0,
-                              (record.flags & kAnswerAmbiguous) != 0});
+                              (record.flags & kAnswerAmbiguous) != 0,
+                              static_cast<int>(record.flags >> kAnswerPartShift)});
   }
   return Ok();
 }

@@ -68,6 +68,7 @@ struct OracleQuery {
   std::vector<OracleScalar> scalars;
   std::vector<OracleTensor> tensors;
   uint32_t slice_rank = 0;
+  int32_t slice_tensor = -1;    // the output whose own slices these are; -1: the contract's
   std::vector<int64_t> slices;  // slice_rank numbers per slice
 
   uint64_t slice_count() const { return slice_rank == 0 ? 1 : slices.size() / slice_rank; }
@@ -81,6 +82,7 @@ struct OracleOutput {
   bool exact = false;
   bool excluded = false;
   bool ambiguous = false;
+  int part = 0;  // of an element that is answered by several numbers
 };
 
 struct OraclePublished {

@@ -15,6 +15,7 @@
 #include "verify/mutants.h"
 #include "verify/probe.h"
 #include "verify/situation.h"
+#include "verify/trial.h"
 
 namespace assay {
 namespace {
@@ -34,7 +35,10 @@ bool SameNumbers(const std::vector<double>& a, const std::vector<double>& b) {
 class AdmissionRun {
  public:
   AdmissionRun(const AdmissionPlan& plan, std::vector<Situation> situations)
-      : plan_(plan), contract_(*plan.contract), situations_(std::move(situations)) {}
+      : plan_(plan),
+        contract_(*plan.contract),
+        situations_(std::move(situations)),
+        trials_(contract_, *plan.reference) {}
 
   Result<Admission> Run();
 
@@ -43,22 +47,23 @@ class AdmissionRun {
             double least_mutant = kLeastMutant);
   void Complain(std::string text) { admission_.complaints.push_back(std::move(text)); }
 
-  void JudgeNulls();
+  Status JudgeNulls();
+  Status TryVariant(const Variant& variant, const NumbersFault& fault, std::vector<std::vector<double>>* unharmed,
+                    std::vector<Judgement>& judged, bool& applies);
   Status JudgeVariants();
-  Status JudgeClassFaults();
   Status JudgeFiles(const std::vector<std::filesystem::path>& files, bool must_pass);
-  std::vector<double> Stored(const Answers& answers, std::vector<double> numbers) const;
   Result<std::vector<Judgement>> JudgementsOf(const Artifact& artifact);
   Result<bool> GateRefuses(const Artifact& artifact);
   Status EveryInputMoves();
-  Result<bool> Moves(size_t input, const Tensor& output, size_t output_index);
+  Result<bool> Moves(size_t input, size_t output);
   Status ReferencesPass();
   Status CostAgrees();
-  void CountExcluded();
+  Status CountExcluded();
 
   AdmissionPlan plan_;
   const Contract& contract_;
   std::vector<Situation> situations_;
+  Trials trials_;
   Admission admission_;
 };
 
@@ -90,22 +95,44 @@ void AdmissionRun::Take(std::string name, bool must_pass, const std::vector<Judg
   admission_.cases.push_back(std::move(c));
 }
 
-void AdmissionRun::JudgeNulls() {
+Status AdmissionRun::JudgeNulls() {
   for (const Null& null : Nulls(contract_)) {
     std::vector<Judgement> judged;
-    for (const Situation& s : situations_)
-      judged.push_back(JudgeNumbers(contract_, s.answers, null.numbers(s.call, s.answers, s.others)));
+    for (const Situation& s : situations_) {
+      ASSAY_TRY(Judgement judgement, trials_.OfNumbers(s, null.numbers(s.call, s.answers, s.others)));
+      judged.push_back(std::move(judgement));
+    }
     Take(null.name, false, judged);
   }
+  return Ok();
+}
+
+// Everything that is evaluated, in every situation; `applies`: it left something else than `unharmed`.
+Status AdmissionRun::TryVariant(const Variant& variant, const NumbersFault& fault,
+                                std::vector<std::vector<double>>* unharmed, std::vector<Judgement>& judged,
+                                bool& applies) {
+  applies = false;
+  for (size_t i = 0; i < situations_.size(); ++i) {
+    const Situation& s = situations_[i];
+    ASSAY_TRY(Trials::Tried tried, trials_.OfVariant(s, variant, fault));
+    judged.push_back(std::move(tried.judgement));
+    if (unharmed == nullptr) continue;
+    if (i == unharmed->size()) {
+      Variant honest = variant;
+      honest.mutant = Mutant{};
+      ASSAY_TRY(Trials::Tried right, trials_.OfVariant(s, honest, {}));
+      unharmed->push_back(std::move(right.stored));
+    }
+    applies = applies || !SameNumbers(tried.stored, (*unharmed)[i]);
+  }
+  return Ok();
 }
 
 Status AdmissionRun::JudgeVariants() {
+  bool applies = false;
   for (const Variant& variant : AdmissionHonestVariants()) {
     std::vector<Judgement> judged;
-    for (const Situation& s : situations_) {
-      ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
-      judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
-    }
+    ASSAY_TRY_STATUS(TryVariant(variant, {}, nullptr, judged, applies));
     // Loose functions use up, by construction, the very allowance that the bound makes for them.
     Take(variant.name, true, judged, variant.elementary == Elementary::kLoose ? 1.0 : kMostHonest);
   }
@@ -115,19 +142,7 @@ Status AdmissionRun::JudgeVariants() {
   for (const Variant& variant : MutantVariants(contract_)) {
     std::vector<std::vector<double>>& honest_numbers = unharmed[variant.order];
     std::vector<Judgement> judged;
-    bool applies = false;
-    for (size_t i = 0; i < situations_.size(); ++i) {
-      const Situation& s = situations_[i];
-      if (i == honest_numbers.size()) {
-        Variant honest = variant;
-        honest.mutant = Mutant{};
-        ASSAY_TRY(std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, honest));
-        honest_numbers.push_back(std::move(numbers));
-      }
-      ASSAY_TRY(const std::vector<double> numbers, plan_.reference->Numbers(s.call, s.answers, variant));
-      applies = applies || !SameNumbers(numbers, honest_numbers[i]);
-      judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
-    }
+    ASSAY_TRY_STATUS(TryVariant(variant, {}, &honest_numbers, judged, applies));
     if (variant.mutant.kind == MutantKind::kNarrowAccumulator) sums = sums || applies;
     // Truncating one operation costs one u more than rounding it, which a function of 4 u may; what is
     // wrong with truncation is that sums drift.
@@ -137,26 +152,10 @@ Status AdmissionRun::JudgeVariants() {
     const double least = variant.mutant.kind == MutantKind::kTruncate ? kRefused : kLeastMutant;
     if (applies) Take("mutant " + variant.name, false, judged, kMostHonest, least);
   }
-  return Ok();
-}
-
-std::vector<double> AdmissionRun::Stored(const Answers& answers, std::vector<double> numbers) const {
-  for (size_t e = 0; e < numbers.size(); ++e)
-    numbers[e] = StoredAs(RuleOf(contract_, contract_.tensors[answers.elements[e].tensor]), numbers[e]);
-  return numbers;
-}
-
-Status AdmissionRun::JudgeClassFaults() {
+  std::vector<std::vector<double>> right;
   for (const ClassFault& fault : ClassFaults(contract_)) {
     std::vector<Judgement> judged;
-    bool applies = false;
-    for (const Situation& s : situations_) {
-      ASSAY_TRY(const std::vector<double> honest, plan_.reference->Numbers(s.call, s.answers, HonestVariants()[0]));
-      std::vector<double> numbers = honest;
-      fault.apply(s.answers, numbers);
-      applies = applies || !SameNumbers(Stored(s.answers, numbers), Stored(s.answers, honest));
-      judged.push_back(JudgeNumbers(contract_, s.answers, numbers));
-    }
+    ASSAY_TRY_STATUS(TryVariant(HonestVariants()[0], fault.apply, &right, judged, applies));
     if (applies) Take("mutant " + fault.name, false, judged);
     if (!applies && !fault.needs.empty()) Complain(fault.needs);
   }
@@ -184,7 +183,7 @@ Result<std::vector<Judgement>> AdmissionRun::JudgementsOf(const Artifact& artifa
     ASSAY_TRY(const std::optional<Rejected> refused, probe->Run(0));
     if (refused) continue;
     if (probe->FindUnwritten(0)) continue;
-    judged.back() = Judge(contract_, situation.answers, probe->Call(0).tensors);
+    ASSAY_TRY(judged.back(), trials_.OfOutputs(situation, probe->Call(0).tensors));
   }
   return judged;
 }
@@ -224,19 +223,14 @@ Status AdmissionRun::JudgeFiles(const std::vector<std::filesystem::path>& files,
   return Ok();
 }
 
-Result<bool> AdmissionRun::Moves(size_t input, const Tensor& output, size_t output_index) {
-  const OutputRule rule = RuleOf(contract_, output);
+Result<bool> AdmissionRun::Moves(size_t input, size_t output) {
   for (const Situation& s : situations_) {
     if (s.bytes[input].empty()) continue;
     ASSAY_TRY(const std::vector<std::byte> fresh, s.Redrawn(contract_, input, plan_.seed.Derive("redrawn", input)));
     TimedCall call = s.call;
     call.tensors[input] = fresh;
-    ASSAY_TRY(const Answers moved, plan_.reference->Ask(call, s.answers.slices, 0));
-    for (size_t e = 0; e < std::min(moved.elements.size(), s.answers.elements.size()); ++e) {
-      if (s.answers.elements[e].tensor != output_index) continue;
-      const double value = StoredAs(rule, moved.elements[e].expected.value);
-      if (JudgeElement(rule, s.answers.elements[e].expected, value).result == ElementResult::kWrong) return true;
-    }
+    ASSAY_TRY(const bool moves, trials_.AnswersMove(s, call, output));
+    if (moves) return true;
   }
   return false;
 }
@@ -249,7 +243,7 @@ Status AdmissionRun::EveryInputMoves() {
     bool moves = false;
     for (size_t output = 0; output < contract_.tensors.size() && !moves; ++output) {
       if (contract_.tensors[output].role == Role::kIn) continue;
-      ASSAY_TRY(moves, Moves(input, contract_.tensors[output], output));
+      ASSAY_TRY(moves, Moves(input, output));
     }
     if (moves) continue;
     Complain(fmt::format("redrawing {} moves no output beyond its bound: the contract cannot tell whether it was read",
@@ -304,16 +298,14 @@ Status AdmissionRun::CostAgrees() {
   return Ok();
 }
 
-void AdmissionRun::CountExcluded() {
+Status AdmissionRun::CountExcluded() {
   double all_excluded = 0, all = 0;
   for (const Situation& s : situations_) {
-    int64_t excluded = 0;
-    const auto count = static_cast<int64_t>(s.answers.elements.size());
-    for (const AnswerElement& element : s.answers.elements) {
-      const Tensor& tensor = contract_.tensors[element.tensor];
-      const OutputRule rule = RuleOf(contract_, tensor);
-      if (JudgeElement(rule, element.expected, element.expected.value).result == ElementResult::kExcluded) ++excluded;
-    }
+    std::vector<double> values;
+    for (const AnswerElement& element : s.answers.elements) values.push_back(element.expected.value);
+    ASSAY_TRY(const Judgement own, trials_.OfNumbers(s, values));
+    const int64_t excluded = own.excluded;
+    const auto count = own.elements;
     all_excluded += static_cast<double>(excluded);
     all += static_cast<double>(count);
     if (static_cast<double>(excluded) <= kExcludedCapOfRegime * static_cast<double>(count)) continue;
@@ -322,19 +314,19 @@ void AdmissionRun::CountExcluded() {
                     "of this regime",
                     excluded, count, s.regime));
   }
-  if (all_excluded <= kExcludedCap * all) return;
+  if (all_excluded <= kExcludedCap * all) return Ok();
   Complain(
       fmt::format("the reference says nothing about {:.0f} of {:.0f} elements in all: fewer extreme regimes, or the "
                   "n-ary primitives",
                   all_excluded, all));
+  return Ok();
 }
 
 Result<Admission> AdmissionRun::Run() {
   const auto start = std::chrono::steady_clock::now();
-  CountExcluded();
-  JudgeNulls();
+  ASSAY_TRY_STATUS(CountExcluded());
+  ASSAY_TRY_STATUS(JudgeNulls());
   ASSAY_TRY_STATUS(JudgeVariants());
-  ASSAY_TRY_STATUS(JudgeClassFaults());
   ASSAY_TRY_STATUS(JudgeFiles(contract_.mutants, false));
   ASSAY_TRY_STATUS(JudgeFiles(contract_.honest, true));
   ASSAY_TRY_STATUS(EveryInputMoves());

@@ -84,25 +84,63 @@ class OutputJudge {
   double largest_ = 0;  // of the slice under way
 };
 
+bool IsRanked(const Contract& contract, const AnswerElement& element) {
+  return contract.tensors[element.tensor].compare->kind == CompareClass::kIndex;
+}
+
+void JudgeRow(const Contract& contract, const Answers& answers, const RankedRow& row,
+              const std::function<double(size_t)>& actual, Judgement& judgement) {
+  const Compare& compare = *contract.tensors[row.tensor].compare;
+  std::vector<double> indices;
+  for (size_t p = 0; p < row.count; ++p) indices.push_back(actual(row.first + p));
+  const RankVerdict verdict = JudgeRanking(RankRuleOf(compare), row.keys, indices);
+  judgement.elements += static_cast<int64_t>(row.count);
+  if (verdict.result == ElementResult::kExcluded) {
+    judgement.excluded += static_cast<int64_t>(row.count);
+    return;
+  }
+  double largest = 0;
+  for (const Key& key : row.keys) largest = std::isfinite(key.value) ? std::max(largest, std::abs(key.value)) : largest;
+  const bool short_chain = verdict.limit <= 2.0 * kShortChain * RoundoffOf(compare.in) * largest;
+  if (!short_chain) judgement.worst_estimated = std::max(judgement.worst_estimated, verdict.ratio);
+  const bool worst = verdict.ratio > judgement.worst;
+  judgement.worst = std::max(judgement.worst, verdict.ratio);
+  if (verdict.result != ElementResult::kWrong || (judgement.finding && !worst)) return;
+  judgement.finding = Finding{row.tensor,
+                              answers.elements[row.first + verdict.position].offset,
+                              answers.slices[row.slice],
+                              indices[verdict.position],
+                              verdict.better,
+                              verdict.error,
+                              verdict.limit,
+                              verdict.rule};
+}
+
 Judgement JudgeWith(const Contract& contract, const Answers& answers, const std::function<double(size_t)>& actual) {
   Judgement judgement;
+  if (answers.unusable) {
+    judgement.worst = judgement.worst_estimated = kInfinity;
+    judgement.finding = answers.unusable;
+    return judgement;
+  }
   std::vector<std::optional<OutputJudge>> judges(contract.tensors.size());
   for (const AnswerElement& element : answers.elements) {
     auto& judge = judges[element.tensor];
-    if (!judge) judge.emplace(contract, element.tensor, answers.orders);
+    if (!judge && !IsRanked(contract, element)) judge.emplace(contract, element.tensor, answers.orders);
   }
   for (size_t s = 0; s < answers.slices.size(); ++s) {
     for (auto& judge : judges) {
       if (judge) judge->Begin(answers.slices[s]);
     }
     for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
-      judges[answers.elements[e].tensor]->Foresee(answers.elements[e]);
+      if (!IsRanked(contract, answers.elements[e])) judges[answers.elements[e].tensor]->Foresee(answers.elements[e]);
     }
     for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
       const AnswerElement& element = answers.elements[e];
-      judges[element.tensor]->Add(element, actual(e), answers.HonestOf(e), judgement);
+      if (!IsRanked(contract, element)) judges[element.tensor]->Add(element, actual(e), answers.HonestOf(e), judgement);
     }
   }
+  for (const RankedRow& row : answers.rows) JudgeRow(contract, answers, row, actual, judgement);
   for (auto& judge : judges) {
     if (judge) judge->Finish(answers.texture, judgement);
   }
@@ -145,7 +183,8 @@ std::string Describe(const Contract& contract, const Shape& shape, const Finding
   }
   const auto layout = LayoutOf(contract, tensor, shape);
   const std::string index = layout.ok() ? IndexText(layout.value(), finding.offset) : std::to_string(finding.offset);
-  return fmt::format("{}[{}]: got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index,
+  const std::string rule = finding.rule == "element" ? "" : finding.rule + ": ";
+  return fmt::format("{}[{}]: {}got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index, rule,
                      finding.got, finding.expected, finding.error, finding.limit);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include "contract/shape.h"
 #include "record/seams.h"
 #include "verify/compare.h"
+#include "verify/ranking.h"
 
 namespace assay {
 
@@ -22,19 +24,25 @@ struct AnswerElement {
   ExpectedElement expected;
 };
 
-struct Answers {
-  std::vector<int64_t> slices;  // their flat numbers
-  std::vector<size_t> begin;    // slice s is elements[begin[s] .. begin[s + 1])
-  std::vector<AnswerElement> elements;
-  size_t orders = 0;           // honest evaluations
-  std::vector<double> honest;  // orders numbers for each element of the first `honest_slices` slices
-  size_t honest_slices = 0;
-  Texture texture = Texture::kStructured;  // of the values of this call; whoever drew them knows
+// One row of an index output, best first, and the keys that it chooses from.
+struct RankedRow {
+  size_t tensor = 0;
+  size_t slice = 0;  // which of the slices asked, not its number
+  size_t first = 0;  // of its elements
+  size_t count = 0;
+  std::vector<Key> keys;
+};
 
-  std::span<const double> HonestOf(size_t element) const {
-    return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders)
-                                          : std::span<const double>();
-  }
+struct Collected {
+  std::vector<size_t> begin;  // slice s is elements[begin[s] .. begin[s + 1])
+  std::vector<AnswerElement> elements;
+  std::vector<RankedRow> rows;
+};
+
+// Slices of the contract, or of an output that has its own.
+struct AnswerPart {
+  std::optional<size_t> own;
+  std::vector<int64_t> slices;
 };
 
 // The worst element, or the worst slice, of a comparison.
@@ -45,6 +53,25 @@ struct Finding {
   double got = 0, expected = 0, error = 0, limit = 0;
   std::string rule;  // "element", "rms of one slice", ...
 };
+
+struct Answers : Collected {
+  std::vector<int64_t> slices;    // their flat numbers, of one part after the other
+  std::vector<AnswerPart> parts;  // the contract's slices come first
+  size_t orders = 0;              // honest evaluations
+  std::vector<double> honest;     // orders numbers for each element of the first `honest_slices` slices
+  size_t honest_slices = 0;
+  Texture texture = Texture::kStructured;  // of the values of this call; whoever drew them knows
+  // An output that others are computed from and that cannot be used for it: nothing else was asked.
+  std::optional<Finding> unusable;
+
+  std::span<const double> HonestOf(size_t element) const {
+    return element < begin[honest_slices] ? std::span(honest).subspan(element * orders, orders)
+                                          : std::span<const double>();
+  }
+};
+
+// A fault put into numbers that are parallel to answers.elements.
+using NumbersFault = std::function<void(const Answers& answers, std::vector<double>& numbers)>;
 
 // Roundings up to which min(K, lambda sqrt(K)) is K in every contract of any size.
 inline constexpr double kShortChain = 64;

@@ -187,7 +187,8 @@ double StoredAs(const OutputRule& rule, double number) {
 }
 
 bool CanCompare(CompareClass kind) {
-  return kind == CompareClass::kExact || kind == CompareClass::kAccumulate || kind == CompareClass::kRequantise;
+  return kind == CompareClass::kExact || kind == CompareClass::kAccumulate || kind == CompareClass::kRequantise ||
+         kind == CompareClass::kIndex;
 }
 
 OutputRule RuleOf(const Contract& contract, const Tensor& tensor) {

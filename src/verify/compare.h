@@ -23,6 +23,11 @@ struct ExpectedElement {
   double bound = 0;             // E: what an honest evaluation in the declared format may differ by
   bool exact = false;           // every order of evaluation computes it exactly
   bool no_information = false;  // an overflow within reach, or a branch that rounding could have taken otherwise
+  // Class stochastic: the value when the draw goes the other way, and the probability of `value`.
+  // Class solve: the residual, and the scale that it is measured by.
+  double other = 0;
+  double probability = 1;  // solve: the length of the recurrences
+  double scale = 0;
 };
 
 // Class requantise: which code a value gets, and which of two equally near ones.

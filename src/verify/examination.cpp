@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "contract/given.h"
 #include "contract/shape.h"
 
 namespace assay {
@@ -134,8 +135,10 @@ Result<ProbeOutcome> Examination::StartProbe(const Case& c) {
 }
 
 Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case& c, size_t slot) {
-  if (subject_.bank != nullptr) {
-    if (const Answers* known = subject_.bank->Find(c.seed, slot)) return known;
+  // Answers that depend on what this candidate returned are nobody else's.
+  AnswerBank* const bank = DependsOnCandidate(contract()) ? nullptr : subject_.bank;
+  if (bank != nullptr) {
+    if (const Answers* known = bank->Find(c.seed, slot)) return known;
   }
   Stream stream(c.seed.Derive("audit", slot));
   const int64_t most =
@@ -143,7 +146,7 @@ Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case
   const std::vector<int64_t> slices = DrawSlices(SliceCount(contract(), c.shape), most, stream);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, c.honest ? kHonestSlices : 0));
   answers.texture = TextureOf(c.calls[slot], call.structured);
-  if (subject_.bank != nullptr) return &subject_.bank->Keep(c.seed, slot, std::move(answers));
+  if (bank != nullptr) return &bank->Keep(c.seed, slot, std::move(answers));
   scratch_ = std::move(answers);
   return &scratch_;
 }

@@ -216,6 +216,40 @@ void AddForCodes(const Contract& contract, size_t t, std::vector<ClassFault>& fa
                     ""});
 }
 
+// Rows of indices that another policy or a careless selection would give.
+void AddForIndices(const Contract& contract, size_t t, std::vector<ClassFault>& faults) {
+  const Tensor& tensor = contract.tensors[t];
+  const RankRule declared = RankRuleOf(*tensor.compare);
+  const auto ranked = [t](const RankRule& rule) {
+    return [t, rule](const Answers& answers, std::vector<double>& numbers) {
+      for (const RankedRow& row : answers.rows) {
+        if (row.tensor != t) continue;
+        const std::vector<double> indices = RankedIndices(rule, row.keys, row.count);
+        std::copy(indices.begin(), indices.end(), numbers.begin() + static_cast<std::ptrdiff_t>(row.first));
+      }
+    };
+  };
+  RankRule upside_down = declared;
+  upside_down.descending = !declared.descending;
+  faults.push_back({tensor.name + " takes the worst keys", ranked(upside_down), ""});
+  if (declared.tie != TiePolicy::kAny) {
+    RankRule other = declared;
+    other.tie = declared.tie == TiePolicy::kLowest ? TiePolicy::kHighest : TiePolicy::kLowest;
+    faults.push_back({tensor.name + " takes the other one of equal keys", ranked(other),
+                      "no two keys of " + tensor.name +
+                          " are equal in any regime: add one with equal keys (ties, constant), so that the policy for "
+                          "ties can be told, or write tie = \"any\""});
+  }
+  faults.push_back({tensor.name + " takes the next key in its last place",
+                    [t, declared](const Answers& answers, std::vector<double>& numbers) {
+                      for (const RankedRow& row : answers.rows) {
+                        if (row.tensor != t || row.count == 0 || row.count >= row.keys.size()) continue;
+                        numbers[row.first + row.count - 1] = RankedIndices(declared, row.keys, row.count + 1).back();
+                      }
+                    },
+                    ""});
+}
+
 }  // namespace
 
 std::vector<ClassFault> ClassFaults(const Contract& contract) {
@@ -223,6 +257,7 @@ std::vector<ClassFault> ClassFaults(const Contract& contract) {
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
     const auto& compare = contract.tensors[t].compare;
     if (compare && compare->kind == CompareClass::kRequantise) AddForCodes(contract, t, faults);
+    if (compare && compare->kind == CompareClass::kIndex) AddForIndices(contract, t, faults);
   }
   return faults;
 }

@@ -30,7 +30,7 @@ std::vector<Null> Nulls(const Contract& contract);
 // A fault that only outputs of one class can have, put into the numbers of an honest evaluation.
 struct ClassFault {
   std::string name;
-  std::function<void(const Answers& answers, std::vector<double>& numbers)> apply;
+  NumbersFault apply;
   // What the contract lacks if the fault changes nothing in any regime; empty: it does not apply then.
   std::string needs;
 };

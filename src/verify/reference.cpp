@@ -5,9 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "contract/given.h"
 #include "contract/values.h"
 #include "language/oracle.h"
 #include "numerics/assay/count.h"
+#include "verify/collect.h"
 
 namespace assay {
 namespace {
@@ -46,39 +48,108 @@ std::vector<DType> PrecisionsOf(const Contract& contract) {
   return {precisions.begin(), precisions.end()};
 }
 
-// The numbers of one evaluation, in the order of `elements`.  A reference that writes other elements
-// under another arithmetic cannot be compared with itself.
-Status Align(const std::vector<AnswerElement>& elements, size_t count, const OracleAnswer& answer, DType precision,
-             const Contract& contract, std::vector<double>& into) {
-  if (answer.outputs.size() < count)
-    return Error{ErrorCode::kInvalidInput,
-                 contract.name + ": the reference wrote fewer elements in another arithmetic"};
-  for (size_t e = 0; e < count; ++e) {
-    const OracleOutput& output = answer.outputs[e];
-    if (static_cast<size_t>(output.tensor) != elements[e].tensor || output.element != elements[e].offset) {
-      return Error{ErrorCode::kInvalidInput,
-                   contract.name + ": the reference wrote other elements in another arithmetic"};
-    }
-    if (contract.tensors[elements[e].tensor].compare->in == precision) into[e] = output.value;
+bool SameElements(const Collected& a, const Collected& b) {
+  return std::ranges::equal(a.elements, b.elements, [](const AnswerElement& x, const AnswerElement& y) {
+    return x.tensor == y.tensor && x.offset == y.offset;
+  });
+}
+
+// A reference that writes other elements under another arithmetic cannot be compared with itself.
+Status CheckSame(const TimedCall& call, const Collected& one, const Collected& other) {
+  if (SameElements(one, other)) return Ok();
+  return Error{ErrorCode::kInvalidInput,
+               call.contract->name + ": the reference wrote other elements in another arithmetic"};
+}
+
+std::vector<double> NumbersOf(const Collected& collected) {
+  std::vector<double> numbers;
+  for (const AnswerElement& element : collected.elements) numbers.push_back(element.expected.value);
+  return numbers;
+}
+
+// Slices of an output's own are few numbers each; so many of them when not all slices are compared.
+constexpr int64_t kFewestOwnSlices = 4;
+constexpr int64_t kMostOwnSlices = 512;
+
+// The outputs with slices of their own are compared with everything else.  Which of their slices
+// follows from the secret draw of the others.
+std::vector<AnswerPart> PartsOf(const Contract& contract, const Shape& shape, std::span<const int64_t> slices) {
+  std::vector<AnswerPart> parts{{std::nullopt, {slices.begin(), slices.end()}}};
+  const bool every = static_cast<int64_t>(slices.size()) == SliceCount(contract, shape);
+  uint64_t drawn = slices.size();
+  for (const int64_t slice : slices) drawn = (drawn ^ static_cast<uint64_t>(slice)) * 0x100000001B3U;
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (!tensor.compare || !tensor.compare->own_slice || shape.absent_tensors.contains(tensor.name)) continue;
+    Stream stream(Seed::FromNumber(drawn).Derive("own slices", t));
+    const int64_t most =
+        every ? kMostOwnSlices : std::clamp(static_cast<int64_t>(slices.size()), kFewestOwnSlices, kMostOwnSlices);
+    parts.push_back({t, DrawSlices(SliceCount(contract, tensor, shape), most, stream)});
   }
-  return Ok();
+  return parts;
+}
+
+std::vector<AnswerPart> AllParts(const Contract& contract, const Shape& shape) {
+  std::vector<AnswerPart> parts{{std::nullopt, {}}};
+  for (int64_t s = 0; s < SliceCount(contract, shape); ++s) parts[0].slices.push_back(s);
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (!tensor.compare || !tensor.compare->own_slice || shape.absent_tensors.contains(tensor.name)) continue;
+    parts.push_back({t, {}});
+    for (int64_t s = 0; s < SliceCount(contract, tensor, shape); ++s) parts.back().slices.push_back(s);
+  }
+  return parts;
+}
+
+// An index that the reference is about to use must be one.
+Result<std::optional<Finding>> FindUnusable(const TimedCall& call) {
+  const Contract& contract = *call.contract;
+  const ShapeNames names(*call.shape);
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (!IsGiven(contract, tensor) || tensor.range.size() != 2 || call.tensors[t].empty()) continue;
+    ASSAY_TRY(const double low, tensor.range[0].EvaluateNumber(names.names()));
+    ASSAY_TRY(const double high, tensor.range[1].EvaluateNumber(names.names()));
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
+    for (int64_t e = 0; e < layout.element_count; ++e) {
+      const int64_t offset = ElementOffset(layout, e);
+      const double got = LoadElement(tensor.dtype, call.tensors[t], offset);
+      if (got >= low && got <= high) continue;
+      const double nearest = got < low ? low : high;
+      return std::optional(Finding{t, offset, 0, got, nearest, std::abs(got - nearest), 0.0, "range"});
+    }
+  }
+  return std::optional<Finding>();
 }
 
 }  // namespace
 
 std::span<const Variant> HonestVariants() { return kHonest; }
 
+void SetOutput(TimedCall& call, size_t tensor, std::span<const std::byte> output) {
+  if (call.contract->tensors[tensor].role == Role::kInOut) {
+    call.before.resize(call.tensors.size());
+    call.before[tensor] = call.Read(tensor);
+  }
+  call.tensors[tensor] = output;
+}
+
 struct Reference::State {
   std::unique_ptr<Oracle> oracle;
   std::vector<DType> precisions;
-  bool needs_exactness = false;  // an output of class requantise
+  bool needs_exactness = false;                 // an output of class requantise or index
+  std::vector<std::vector<std::byte>> nothing;  // stands for given outputs where there is no candidate
 
   Status Load(const TimedCall& call);
-  Result<OracleQuery> Query(const TimedCall& call, DType precision, size_t slices) const;
-  Status AskBounds(const TimedCall& call, std::span<const int64_t> slices, Answers& answers);
-  Status MarkExact(const TimedCall& call, std::span<const int64_t> slices, Answers& answers);
-  Result<std::vector<double>> Evaluate(const TimedCall& call, const Answers& answers, size_t slices,
-                                       const Variant& variant);
+  OracleQuery Query(const TimedCall& call, Arithmetic arithmetic, size_t slices) const;
+  OracleQuery Query(const TimedCall& call, const Variant& variant, size_t slices) const;
+  // One evaluation of the loaded call, one part after the other.
+  Result<Collected> EvaluateIn(const TimedCall& call, DType precision, OracleQuery how,
+                               std::span<const AnswerPart> parts);
+  // In every precision that an output names; the elements of each output come from its own.
+  Result<Collected> Evaluate(const TimedCall& call, const OracleQuery& how, std::span<const AnswerPart> parts);
+  Status MarkExact(const TimedCall& call, Answers& answers);
+  Status AddEnsemble(const TimedCall& call, size_t honest_slices, Answers& answers);
 };
 
 Reference::Reference(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -88,128 +159,206 @@ Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, co
                                                     int processes) {
   for (const Tensor& tensor : contract.tensors) {
     if (tensor.role == Role::kIn) continue;
-    if (!tensor.compare || !CanCompare(tensor.compare->kind) || tensor.compare->own_slice ||
-        !tensor.compare->given.empty()) {
+    if (!tensor.compare || !CanCompare(tensor.compare->kind)) {
       return Error{ErrorCode::kInvalidInput,
-                   contract.name + ": tensor " + tensor.name +
-                       ": this version compares the classes exact, accumulate and requantise, slice by slice"};
+                   contract.name + ": tensor " + tensor.name + ": this version does not compare its class"};
     }
   }
   auto state = std::make_unique<State>();
   ASSAY_TRY(state->oracle, Oracle::Start(contract, cache, processes));
   state->precisions = PrecisionsOf(contract);
   state->needs_exactness = std::any_of(contract.tensors.begin(), contract.tensors.end(), [](const Tensor& tensor) {
-    return tensor.compare && tensor.compare->kind == CompareClass::kRequantise;
+    return tensor.compare &&
+           (tensor.compare->kind == CompareClass::kRequantise || tensor.compare->kind == CompareClass::kIndex);
   });
   return std::unique_ptr<Reference>(new Reference(std::move(state)));
 }
 
 Status Reference::State::Load(const TimedCall& call) {
+  const Contract& contract = *call.contract;
   std::vector<std::span<const std::byte>> tensors;
   for (size_t t = 0; t < call.tensors.size(); ++t) tensors.push_back(call.Read(t));
+  nothing.resize(tensors.size());
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (!tensors[t].empty() || !IsGiven(contract, tensor) || call.shape->absent_tensors.contains(tensor.name)) continue;
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
+    nothing[t].assign(static_cast<size_t>(layout.byte_span), std::byte{0});
+    tensors[t] = nothing[t];
+  }
   return oracle->Load({call.shape, call.scalars, tensors});
 }
 
-Result<OracleQuery> Reference::State::Query(const TimedCall& call, DType precision, size_t slices) const {
+OracleQuery Reference::State::Query(const TimedCall& call, Arithmetic arithmetic, size_t slices) const {
   OracleQuery query;
-  query.format = precision;
+  query.arithmetic = arithmetic;
   query.regime = call.structured ? Regime::kStructured : Regime::kRandom;
   query.flush = call.contract->policy.subnormals_flush;
   query.outputs = ElementsOf(call, slices);
   return query;
 }
 
-Status Reference::State::AskBounds(const TimedCall& call, std::span<const int64_t> slices, Answers& answers) {
-  for (const DType precision : precisions) {
-    ASSAY_TRY(OracleQuery query, Query(call, precision, slices.size()));
-    query.arithmetic = Arithmetic::kBounded;
-    ASSAY_TRY(const OracleAnswer answer, oracle->Evaluate(query, slices));
-    if (answers.elements.empty()) {
-      answers.begin.assign(answer.slice_begin.begin(), answer.slice_begin.end());
-      answers.elements.resize(answer.outputs.size());
-    }
-    if (answer.outputs.size() != answers.elements.size()) {
+OracleQuery Reference::State::Query(const TimedCall& call, const Variant& variant, size_t slices) const {
+  OracleQuery query = Query(call, Arithmetic::kHonest, slices);
+  query.order = variant.order;
+  query.fma = variant.fma;
+  query.elementary = variant.elementary;
+  query.mutant = variant.mutant;
+  return query;
+}
+
+Result<Collected> Reference::State::EvaluateIn(const TimedCall& call, DType precision, OracleQuery how,
+                                               std::span<const AnswerPart> parts) {
+  const Contract& contract = *call.contract;
+  how.format = precision;
+  Collected joined;
+  size_t slices = 0;
+  for (const AnswerPart& part : parts) {
+    const Tensor* const own = part.own ? &contract.tensors[*part.own] : nullptr;
+    ASSAY_TRY(const OracleAnswer answer, oracle->Evaluate(how, part.slices, own));
+    ASSAY_TRY(Collected collected, Collect(contract, *call.shape, answer, part.own));
+    if (own != nullptr && collected.elements.empty() && !part.slices.empty()) {
       return Error{ErrorCode::kInvalidInput,
-                   call.contract->name + ": the reference wrote other elements in another precision"};
+                   contract.reference.string() + ": nothing of " + own->name +
+                       " was written in the calls for its own slices; they are those with slice.of(\"" + own->name +
+                       "\")"};
     }
-    for (size_t e = 0; e < answer.outputs.size(); ++e) {
-      const OracleOutput& output = answer.outputs[e];
-      const auto tensor = static_cast<size_t>(output.tensor);
-      if (tensor >= call.contract->tensors.size() || !call.contract->tensors[tensor].compare) {
-        return Error{ErrorCode::kCorrupt,
-                     call.contract->name + ": the reference answered for a tensor that is no output"};
-      }
-      if (call.contract->tensors[tensor].compare->in != precision) continue;
-      answers.elements[e] = {
-          tensor, output.element, {output.value, output.bound, output.exact, output.excluded || output.ambiguous}};
+    for (size_t s = 0; s < part.slices.size(); ++s) joined.begin.push_back(collected.begin[s] + joined.elements.size());
+    for (RankedRow& row : collected.rows) {
+      row.slice += slices;
+      row.first += joined.elements.size();
+      joined.rows.push_back(std::move(row));
+    }
+    joined.elements.insert(joined.elements.end(), collected.elements.begin(), collected.elements.end());
+    slices += part.slices.size();
+  }
+  joined.begin.push_back(joined.elements.size());
+  return joined;
+}
+
+Result<Collected> Reference::State::Evaluate(const TimedCall& call, const OracleQuery& how,
+                                             std::span<const AnswerPart> parts) {
+  const Contract& contract = *call.contract;
+  const auto in = [&](size_t tensor) { return contract.tensors[tensor].compare->in; };
+  ASSAY_TRY(Collected joined, EvaluateIn(call, precisions.front(), how, parts));
+  for (const DType precision : std::span(precisions).subspan(1)) {
+    ASSAY_TRY(Collected collected, EvaluateIn(call, precision, how, parts));
+    if (!SameElements(joined, collected)) {
+      return Error{ErrorCode::kInvalidInput,
+                   contract.name + ": the reference wrote other elements in another precision"};
+    }
+    for (size_t e = 0; e < joined.elements.size(); ++e) {
+      if (in(joined.elements[e].tensor) == precision) joined.elements[e] = collected.elements[e];
+    }
+    for (size_t r = 0; r < joined.rows.size(); ++r) {
+      if (in(joined.rows[r].tensor) == precision) joined.rows[r] = std::move(collected.rows[r]);
+    }
+  }
+  return joined;
+}
+
+Status Reference::State::MarkExact(const TimedCall& call, Answers& answers) {
+  ASSAY_TRY(const Collected exact,
+            Evaluate(call, Query(call, Arithmetic::kExact, answers.slices.size()), answers.parts));
+  ASSAY_TRY_STATUS(CheckSame(call, answers, exact));
+  for (size_t e = 0; e < answers.elements.size(); ++e) {
+    ExpectedElement& expected = answers.elements[e].expected;
+    expected.exact = expected.exact || exact.elements[e].expected.exact;
+  }
+  for (size_t r = 0; r < answers.rows.size(); ++r) {
+    for (size_t k = 0; k < answers.rows[r].keys.size(); ++k) {
+      // Exact keys come back with a bound of nothing.
+      double& bound = answers.rows[r].keys[k].bound;
+      if (exact.rows[r].keys[k].exact) bound = 0.0;
     }
   }
   return Ok();
 }
 
-Status Reference::State::MarkExact(const TimedCall& call, std::span<const int64_t> slices, Answers& answers) {
-  for (const DType precision : precisions) {
-    ASSAY_TRY(OracleQuery query, Query(call, precision, slices.size()));
-    query.arithmetic = Arithmetic::kExact;
-    ASSAY_TRY(const OracleAnswer answer, oracle->Evaluate(query, slices));
-    std::vector<double> values(answers.elements.size());
-    ASSAY_TRY_STATUS(Align(answers.elements, answers.elements.size(), answer, precision, *call.contract, values));
-    for (size_t e = 0; e < answers.elements.size(); ++e) {
-      if (call.contract->tensors[answers.elements[e].tensor].compare->in != precision) continue;
-      answers.elements[e].expected.exact = answers.elements[e].expected.exact || answer.outputs[e].exact;
-    }
+Status Reference::State::AddEnsemble(const TimedCall& call, size_t honest_slices, Answers& answers) {
+  std::vector<AnswerPart> parts{answers.parts.front()};
+  parts[0].slices.resize(honest_slices);
+  const size_t count = answers.begin[honest_slices];
+  answers.honest_slices = honest_slices;
+  answers.orders = std::size(kHonest);
+  answers.honest.resize(count * answers.orders);
+  for (size_t h = 0; h < answers.orders; ++h) {
+    ASSAY_TRY(const Collected honest, Evaluate(call, Query(call, kHonest[h], honest_slices), parts));
+    Collected asked;
+    asked.elements.assign(answers.elements.begin(), answers.elements.begin() + static_cast<std::ptrdiff_t>(count));
+    ASSAY_TRY_STATUS(CheckSame(call, asked, honest));
+    for (size_t e = 0; e < count; ++e) answers.honest[e * answers.orders + h] = honest.elements[e].expected.value;
   }
   return Ok();
-}
-
-Result<std::vector<double>> Reference::State::Evaluate(const TimedCall& call, const Answers& answers, size_t slices,
-                                                       const Variant& variant) {
-  const size_t count = answers.begin[slices];
-  std::vector<double> numbers(count);
-  for (const DType precision : precisions) {
-    ASSAY_TRY(OracleQuery query, Query(call, precision, slices));
-    query.arithmetic = Arithmetic::kHonest;
-    query.order = variant.order;
-    query.fma = variant.fma;
-    query.elementary = variant.elementary;
-    query.mutant = variant.mutant;
-    ASSAY_TRY(const OracleAnswer answer, oracle->Evaluate(query, std::span(answers.slices).first(slices)));
-    ASSAY_TRY_STATUS(Align(answers.elements, count, answer, precision, *call.contract, numbers));
-  }
-  return numbers;
 }
 
 Result<Answers> Reference::Ask(const TimedCall& call, std::span<const int64_t> slices, size_t honest_slices) {
   Answers answers;
-  answers.slices.assign(slices.begin(), slices.end());
-  answers.begin.assign(slices.size() + 1, 0);
-  if (slices.empty()) return answers;
+  answers.parts = PartsOf(*call.contract, *call.shape, slices);
+  for (const AnswerPart& part : answers.parts)
+    answers.slices.insert(answers.slices.end(), part.slices.begin(), part.slices.end());
+  answers.begin.assign(answers.slices.size() + 1, 0);
+  if (answers.slices.empty()) return answers;
+  ASSAY_TRY(answers.unusable, FindUnusable(call));
+  if (answers.unusable) return answers;
   ASSAY_TRY_STATUS(state_->Load(call));
-  ASSAY_TRY_STATUS(state_->AskBounds(call, slices, answers));
+  const OracleQuery bounded = state_->Query(call, Arithmetic::kBounded, answers.slices.size());
+  ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, bounded, answers.parts));
   // Random mantissas are never exact in any order, and asking would double the cost; but integers are
-  // not random, and a tie between two codes is decided by exactness alone.
-  if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, slices, answers));
-  answers.honest_slices = std::min(honest_slices, slices.size());
-  if (answers.honest_slices == 0) return answers;
-  answers.orders = std::size(kHonest);
-  answers.honest.resize(answers.begin[answers.honest_slices] * answers.orders);
-  for (size_t h = 0; h < answers.orders; ++h) {
-    ASSAY_TRY(const std::vector<double> numbers, state_->Evaluate(call, answers, answers.honest_slices, kHonest[h]));
-    for (size_t e = 0; e < numbers.size(); ++e) answers.honest[e * answers.orders + h] = numbers[e];
-  }
+  // not random, and ties are decided by exactness alone.
+  if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, answers));
+  honest_slices = std::min(honest_slices, slices.size());
+  if (honest_slices > 0) ASSAY_TRY_STATUS(state_->AddEnsemble(call, honest_slices, answers));
   return answers;
 }
 
 Result<std::vector<double>> Reference::Numbers(const TimedCall& call, const Answers& answers, const Variant& variant) {
   if (answers.slices.empty()) return std::vector<double>();
   ASSAY_TRY_STATUS(state_->Load(call));
-  return state_->Evaluate(call, answers, answers.slices.size(), variant);
+  const OracleQuery how = state_->Query(call, variant, answers.slices.size());
+  ASSAY_TRY(const Collected collected, state_->Evaluate(call, how, answers.parts));
+  ASSAY_TRY_STATUS(CheckSame(call, answers, collected));
+  return NumbersOf(collected);
+}
+
+Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant, const NumbersFault& fault) {
+  const Contract& contract = *call.contract;
+  Outputs outputs(contract.tensors.size());
+  TimedCall own = call;
+  int deepest = 0;
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (tensor.role == Role::kIn || call.shape->absent_tensors.contains(tensor.name)) continue;
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, *call.shape));
+    outputs[t].resize(static_cast<size_t>(layout.byte_span));
+    SetOutput(own, t, outputs[t]);
+    deepest = std::max(deepest, GivenDepth(contract, tensor));
+  }
+  Answers answers;
+  answers.parts = AllParts(contract, *call.shape);
+  for (const AnswerPart& part : answers.parts)
+    answers.slices.insert(answers.slices.end(), part.slices.begin(), part.slices.end());
+  // What an output is computed from is there before it.
+  for (int depth = 0; depth <= deepest; ++depth) {
+    ASSAY_TRY_STATUS(state_->Load(own));
+    const OracleQuery how = state_->Query(call, variant, answers.slices.size());
+    ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, how, answers.parts));
+    std::vector<double> numbers = NumbersOf(answers);
+    if (fault) fault(answers, numbers);
+    for (size_t e = 0; e < numbers.size(); ++e) {
+      const Tensor& tensor = contract.tensors[answers.elements[e].tensor];
+      if (GivenDepth(contract, tensor) != depth) continue;
+      StoreElement(tensor.dtype, outputs[answers.elements[e].tensor], answers.elements[e].offset,
+                   StoredAs(RuleOf(contract, tensor), numbers[e]));
+    }
+  }
+  return outputs;
 }
 
 Result<double> Reference::CountOperations(const TimedCall& call, std::span<const int64_t> slices) {
   ASSAY_TRY_STATUS(state_->Load(call));
-  ASSAY_TRY(OracleQuery query, state_->Query(call, state_->precisions.front(), slices.size()));
-  query.arithmetic = Arithmetic::kCount;
+  OracleQuery query = state_->Query(call, Arithmetic::kCount, slices.size());
+  query.format = state_->precisions.front();
   ASSAY_TRY(const OracleAnswer answer, state_->oracle->Evaluate(query, slices));
   double operations = 0;
   for (size_t kind = 0; kind < answer.counts.size(); ++kind) {

@@ -26,11 +26,22 @@ TEST(CodeOf, FollowsEachRule) {
     double value, half_even, half_away, half_up, toward_zero, down;
   };
   const Case cases[] = {
-      {0.0, 0, 0, 0, 0, 0},       {0.5, 0, 1, 1, 0, 0},       {1.5, 2, 2, 2, 1, 1},      {2.5, 2, 3, 3, 2, 2},
-      {-0.5, 0, -1, 0, 0, -1},    {-1.5, -2, -2, -1, -1, -2}, {2.49, 2, 2, 2, 2, 2},     {2.51, 3, 3, 3, 2, 2},
-      {-2.51, -3, -3, -3, -2, -3}, {126.5, 126, 127, 127, 126, 126}, {127.5, 127, 127, 127, 127, 127},
-      {1e9, 127, 127, 127, 127, 127}, {-1e9, -128, -128, -128, -128, -128}, {kInf, 127, 127, 127, 127, 127},
-      {-128.5, -128, -128, -128, -128, -128}, {-127.5, -128, -128, -127, -127, -128},
+      {0.0, 0, 0, 0, 0, 0},
+      {0.5, 0, 1, 1, 0, 0},
+      {1.5, 2, 2, 2, 1, 1},
+      {2.5, 2, 3, 3, 2, 2},
+      {-0.5, 0, -1, 0, 0, -1},
+      {-1.5, -2, -2, -1, -1, -2},
+      {2.49, 2, 2, 2, 2, 2},
+      {2.51, 3, 3, 3, 2, 2},
+      {-2.51, -3, -3, -3, -2, -3},
+      {126.5, 126, 127, 127, 126, 126},
+      {127.5, 127, 127, 127, 127, 127},
+      {1e9, 127, 127, 127, 127, 127},
+      {-1e9, -128, -128, -128, -128, -128},
+      {kInf, 127, 127, 127, 127, 127},
+      {-128.5, -128, -128, -128, -128, -128},
+      {-127.5, -128, -128, -127, -127, -128},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.value);
@@ -54,8 +65,8 @@ TEST(CodeOf, KnowsGridsWhoseStepsGrow) {
 
 // Where nearest values round to themselves and to nobody else's code: both sides of every edge.
 TEST(DistanceToCode, IsZeroOnlyForTheOwnCode) {
-  for (const OutputRule& rule : {Int8(), Int8(TieRule::kDown), Int8(TieRule::kTowardZero), Int8(TieRule::kHalfUp), E4m3(),
-                                 E4m3(TieRule::kTowardZero)}) {
+  for (const OutputRule& rule : {Int8(), Int8(TieRule::kDown), Int8(TieRule::kTowardZero), Int8(TieRule::kHalfUp),
+                                 E4m3(), E4m3(TieRule::kTowardZero)}) {
     Stream stream(Seed::FromNumber(7));
     for (int i = 0; i < 2000; ++i) {
       const double value = 150.0 * stream.Normal();

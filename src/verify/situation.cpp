@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "contract/given.h"
 #include "contract/values.h"
 #include "language/inputs_program.h"
 #include "verify/draw.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr ShapeLimits kLimits{.flops = 2e6, .bytes = 1 << 21};
 constexpr int64_t kMostSlices = 64;
+// Where answers are computed from outputs, each variant computes all of them, and every answer is asked anew.
+constexpr ShapeLimits kSmallLimits{.flops = 1e5, .bytes = 1 << 18};
 constexpr double kElements = 20'000;
 constexpr size_t kShapes = 2;
 
@@ -25,7 +28,7 @@ size_t RegimeCount(const Contract& contract) {
 
 // The largest shapes of a draw: small ones have too few terms for a dropped one to matter.
 std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
-  std::vector<Shape> shapes = DrawShapes(contract, 10, kLimits, stream);
+  std::vector<Shape> shapes = DrawShapes(contract, 10, DependsOnCandidate(contract) ? kSmallLimits : kLimits, stream);
   const auto work = [&](const Shape& shape) {
     const auto operations = Operations(contract, shape);
     return operations.ok() ? operations.value() : 0.0;
@@ -87,6 +90,15 @@ Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regi
   return situation;
 }
 
+Status AddOutputs(const Contract& contract, Reference& reference, Situation& situation) {
+  if (!DependsOnCandidate(contract)) return Ok();
+  ASSAY_TRY(situation.outputs, reference.Produce(situation.call, HonestVariants()[0], {}));
+  for (size_t t = 0; t < situation.outputs.size(); ++t) {
+    if (!situation.outputs[t].empty()) SetOutput(situation.call, t, situation.outputs[t]);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> Situation::Redrawn(const Contract& contract, size_t tensor, const Seed& seed) const {
@@ -120,10 +132,12 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
     for (const size_t regime : regimes) {
       const Seed own = seed.Derive("situation", situations.size());
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
+      ASSAY_TRY_STATUS(AddOutputs(contract, reference, situation));
       ASSAY_TRY(situation.answers, reference.Ask(situation.call, slices, slices.size()));
       situation.answers.texture =
           TextureOf(regime == kMixedRegime ? Values::kMixed : Values::kPure, situation.call.structured);
-      ASSAY_TRY(const Situation other, Draw(contract, shape, regime, own.Derive("another")));
+      ASSAY_TRY(Situation other, Draw(contract, shape, regime, own.Derive("another")));
+      ASSAY_TRY_STATUS(AddOutputs(contract, reference, other));
       ASSAY_TRY(situation.others, reference.Ask(other.call, slices, 0));
       situations.push_back(std::move(situation));
     }

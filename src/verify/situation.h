@@ -22,6 +22,8 @@ struct Situation {
   std::string regime;  // "x: ladder(1e-4, 1e4)", "mixed", "one-hot"
   std::unique_ptr<Shape> shape;
   std::vector<std::vector<std::byte>> bytes;  // by tensor; outputs are empty
+  // What an honest kernel leaves, where answers are computed from outputs; else empty.
+  Outputs outputs;
   TimedCall call;
   Answers answers;
   Answers others;  // of another call at the same shape and slices

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,14 +44,17 @@ class Row {
   RawRow raw_;
 };
 
-// The one point of the contract's slice axes that this call computes.
+// The one point of the slice axes that this call computes: the contract's, or those of an output that
+// has its own.
 class Slice {
  public:
-  Slice(const int64_t* index, int rank) : rank_(rank) {
+  Slice(const int64_t* index, int rank, std::string_view output = {}) : rank_(rank), output_(output) {
     for (int i = 0; i < rank; ++i) index_[static_cast<size_t>(i)] = index[i];
   }
 
   int rank() const { return rank_; }
+  // Whether this call computes a slice of an output that has slices of its own, and nothing else.
+  bool of(std::string_view output) const { return !output_.empty() && output_ == output; }
   template <size_t N>
   std::array<int64_t, N> index() const {
     if (static_cast<int>(N) != rank_) FailRank(N);
@@ -67,6 +71,22 @@ class Slice {
 
   std::array<int64_t, kMaxRank> index_{};
   int rank_;
+  std::string_view output_;
+};
+
+// An element that is drawn at random (class stochastic): `kept` with the probability given, else `otherwise`.
+template <class Real>
+struct Chance {
+  Real probability, kept, otherwise;
+};
+
+// How well what the candidate returned solves its equation (class solve): the residual, and the scale
+// that makes it free of units, as in |b - Ax|_i and (|A||x| + |b|)_i.  `terms` is the length of the
+// recurrences that an honest solver goes through, the n of gamma_n.
+template <class Real>
+struct Residual {
+  Real value, scale;
+  int64_t terms;
 };
 
 // Assigning writes one element of an output.
@@ -80,12 +100,35 @@ class OutputElement {
     if (environment.ambiguous) answer.flags |= kAnswerAmbiguous;
     sink_->Write(tensor_, element_, answer);
   }
+  void operator=(const Chance<Real>& chance) const {
+    WritePart(chance.kept, 0);
+    WritePart(chance.otherwise, 1);
+    WritePart(chance.probability, 2);
+  }
+  void operator=(const Residual<Real>& residual) const {
+    Answer answer = Ops<Real>::Report(residual.value, tensor_, element_);
+    const Answer scale = Ops<Real>::Report(residual.scale, tensor_, element_);
+    if (((answer.flags | scale.flags) & kAnswerSkipped) != 0) return;
+    answer.bound = scale.value >= 0.0 ? scale.value : 0.0;
+    WriteAnswer(answer, 1);
+    WriteAnswer({static_cast<double>(residual.terms), 0.0, 0}, 2);
+  }
   void operator=(const Choice& choice) const {
     const bool ambiguous = choice.ambiguous || environment.ambiguous;
     sink_->Write(tensor_, element_, {static_cast<double>(choice.index), 0.0, ambiguous ? kAnswerAmbiguous : 0U});
   }
 
  private:
+  void WritePart(const Real& value, uint32_t part) const {
+    const Answer answer = Ops<Real>::Report(value, tensor_, element_);
+    if ((answer.flags & kAnswerSkipped) == 0) WriteAnswer(answer, part);
+  }
+  void WriteAnswer(Answer answer, uint32_t part) const {
+    if (environment.ambiguous) answer.flags |= kAnswerAmbiguous;
+    answer.flags |= part << kAnswerPartShift;
+    sink_->Write(tensor_, element_, answer);
+  }
+
   Sink* sink_;
   int tensor_;
   int64_t element_;
@@ -104,10 +147,17 @@ class GivenElement {
   int64_t integer_;
 };
 
+struct Honest;
+struct Counted;
+
 template <class Real>
 class Args {
  public:
   explicit Args(const Context& context) : context_(&context) {}
+
+  // Class solve: whether this call judges what the candidate returned (write a Residual), or computes
+  // the solution itself.
+  static constexpr bool judging() { return !std::is_same_v<Real, Honest> && !std::is_same_v<Real, Counted>; }
 
   int64_t axis(std::string_view name) const { return internal::FindAxis(*context_, name); }
 

@@ -227,12 +227,14 @@ template <class Real, class Body>
 void RunSlices(const wire::Request& request, const int64_t* slices, Context& context, Writer& writer,
                const Body& body) {
   context.sink = &writer;
+  const std::string_view own =
+      request.slice_tensor < 0 ? std::string_view() : context.tensors[static_cast<size_t>(request.slice_tensor)].name;
   for (uint64_t s = 0; s < request.slice_count; ++s) {
     environment.ambiguous = false;
     if (environment.tape != nullptr) environment.tape->Clear();
     const uint64_t first = writer.head().record_count;
     body.template Run<Real>(Args<Real>(context),
-                            Slice(slices + s * request.slice_rank, static_cast<int>(request.slice_rank)));
+                            Slice(slices + s * request.slice_rank, static_cast<int>(request.slice_rank), own));
     writer.EndSlice(first);
   }
 }
@@ -339,6 +341,8 @@ ASSAY_COLD void Serve(const void* request_bytes, void* response_bytes, const voi
     Configure(request);
     Context context = ContextOf(request, base, static_cast<const std::byte*>(inputs));
     const uint64_t numbers = request.slice_count * request.slice_rank;
+    if (request.slice_tensor < -1 || request.slice_tensor >= static_cast<int32_t>(context.tensors.size()))
+      Refuse("slices of no tensor");
     if (request.slice_count > request.request_bytes && request.slice_rank > 0)
       Refuse("more slices than the request holds");
     Dispatch(request, Table<int64_t>(request, base, request.slices, numbers), context, writer, body);

@@ -12,7 +12,7 @@ namespace assay::wire {
 
 inline constexpr uint64_t kRequestMagic = 0x3151595341535341U;
 inline constexpr uint64_t kResponseMagic = 0x3152595341535341U;
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr uint32_t kMaxRank = 8;
 inline constexpr uint32_t kMaxNames = 1024;  // axes, scalars and tensors each
 inline constexpr uint32_t kMaxPublished = 1U << 22;
@@ -61,6 +61,8 @@ struct Request {
 
   uint32_t axis_count, scalar_count, tensor_count, slice_rank;
   uint64_t slice_count;
+  int32_t slice_tensor;  // the output whose own slices these are; -1: the contract's
+  uint32_t unused;
   uint64_t axes, scalars, tensors, slices;  // offsets; slices is int64_t[slice_count][slice_rank]
   uint64_t strings, strings_bytes;
 };
@@ -128,7 +130,7 @@ struct Record {
   double value;
   double bound;
   uint32_t tensor;
-  uint32_t flags;  // kAnswerExact | kAnswerExcluded | kAnswerAmbiguous
+  uint32_t flags;  // kAnswerExact | kAnswerExcluded | kAnswerAmbiguous, and the part from kAnswerPartShift on
 };
 
 struct Published {

@@ -62,6 +62,8 @@ struct Answer {
 inline constexpr uint32_t kAnswerExact = 1;           // every order of evaluation gives these very bits
 inline constexpr uint32_t kAnswerExcluded = 2;        // no information: overflow within reach, bound without end
 inline constexpr uint32_t kAnswerAmbiguous = 4;       // a branch was taken that rounding could have decided otherwise
+inline constexpr int kAnswerPartShift = 3;            // parts beyond the first of an element that has several
+inline constexpr uint32_t kAnswerFlagsEnd = 32;       // flags of a record are below it
 inline constexpr uint32_t kAnswerSkipped = 1U << 31;  // not sampled: never leaves the oracle
 
 struct NamedAnswer {

@@ -1,0 +1,19 @@
+// assay:expect verified
+// SPDX-License-Identifier: Apache-2.0
+// Multiplies by a reciprocal, twice.
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void toy_dynamic_codes(const float* x, int8_t* q, float* scale, int64_t R, int64_t C) {
+  for (int64_t r = 0; r < R; ++r) {
+    float largest = 0;
+    for (int64_t c = 0; c < C; ++c) largest = fmaxf(largest, fabsf(x[r * C + c]));
+    scale[r] = largest * (1.0f / 127.0f);
+    const float inverse = 1.0f / scale[r];
+    for (int64_t c = 0; c < C; ++c) {
+      const float value = x[r * C + c];
+      const float code = rintf(value * inverse);
+      q[r * C + c] = (int8_t)fminf(fmaxf(code, -128.0f), 127.0f);
+    }
+  }
+}
