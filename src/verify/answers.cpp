@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "contract/values.h"
 #include "verify/requantise.h"
+#include "verify/solve.h"
 
 namespace assay {
 namespace {
@@ -36,6 +37,8 @@ class OutputJudge {
   void Begin(int64_t slice) {
     tallies_.emplace_back(slice, orders_);
     if (rule_.kind == CompareClass::kRequantise) directions_.emplace_back(slice, orders_);
+    if (rule_.kind == CompareClass::kSolve) residuals_.emplace_back(slice, orders_);
+    if (rule_.kind == CompareClass::kStochastic) drawn_.push_back({slice, {}});
     largest_ = 0;
   }
   // Where terms cancel, a short chain has a bound far above its value: the slice's largest says what they were like.
@@ -45,8 +48,7 @@ class OutputJudge {
   }
 
   void Add(const AnswerElement& element, double actual, std::span<const double> honest, Judgement& judgement) {
-    const ElementVerdict verdict = tallies_.back().Add(rule_, element.expected, actual, honest);
-    if (!directions_.empty()) directions_.back().Add(rule_, element.expected, actual, honest);
+    const ElementVerdict verdict = JudgeOne(element, actual, honest);
     ++judgement.elements;
     if (verdict.result == ElementResult::kExcluded) ++judgement.excluded;
     const double ratio = RatioOf(verdict);
@@ -55,31 +57,70 @@ class OutputJudge {
     if (!short_chain) judgement.worst_estimated = std::max(judgement.worst_estimated, ratio);
     if (verdict.result != ElementResult::kWrong || !(ratio > worst_element_)) return;
     worst_element_ = ratio;
-    judgement.finding =
-        Finding{tensor_,       element.offset, tallies_.back().slice(), actual, element.expected.value, verdict.error,
-                verdict.limit, "element"};
+    judgement.finding = Finding{tensor_,
+                                element.offset,
+                                tallies_.back().slice(),
+                                actual,
+                                element.expected.value,
+                                verdict.error,
+                                verdict.limit,
+                                rule_.kind == CompareClass::kSolve ? "residual" : "element"};
   }
 
   void Finish(Texture texture, Judgement& judgement) {
-    PrecisionVerdict verdict;
-    if (rule_.kind == CompareClass::kRequantise) {
-      verdict = JudgeDirection(directions_, texture);
-    } else if (rule_.kind == CompareClass::kAccumulate) {
-      verdict = JudgePrecision(JoinSmallSlices(std::move(tallies_)), texture);
-    } else {
-      return;
-    }
+    const PrecisionVerdict verdict = JudgeTogether(texture);
+    if (rule_.kind == CompareClass::kStochastic) judgement.draws.emplace_back(tensor_, AllDraws());
     judgement.worst = std::max(judgement.worst, verdict.worst);
     if (verdict.ok || judgement.finding) return;
     judgement.finding = Finding{tensor_, -1, verdict.slice, 0, 0, verdict.measured, verdict.limit, verdict.rule};
   }
 
  private:
+  ElementVerdict JudgeOne(const AnswerElement& element, double actual, std::span<const double> honest) {
+    if (rule_.kind == CompareClass::kSolve) {
+      residuals_.back().Add(element.expected, honest);
+      return JudgeResidual(rule_, element.expected);
+    }
+    if (rule_.kind == CompareClass::kStochastic) {
+      drawn_.back().Add(rule_, element.expected, element.offset, actual);
+      return JudgeSupport(rule_, element.expected, actual);
+    }
+    if (rule_.kind == CompareClass::kRequantise) directions_.back().Add(rule_, element.expected, actual, honest);
+    return tallies_.back().Add(rule_, element.expected, actual, honest);
+  }
+
+  std::vector<ChanceDraw> AllDraws() const {
+    std::vector<ChanceDraw> draws;
+    for (const DrawnSlice& slice : drawn_) draws.insert(draws.end(), slice.draws.begin(), slice.draws.end());
+    std::ranges::sort(draws, {}, &ChanceDraw::offset);
+    return draws;
+  }
+
+  // What no single element shows.
+  PrecisionVerdict JudgeTogether(Texture texture) {
+    PrecisionVerdict silent;
+    silent.ok = true;
+    switch (rule_.kind) {
+      case CompareClass::kAccumulate:
+        return JudgePrecision(JoinSmallSlices(std::move(tallies_)), texture);
+      case CompareClass::kRequantise:
+        return JudgeDirection(directions_, texture);
+      case CompareClass::kSolve:
+        return JudgeBackwardErrors(rule_, residuals_);
+      case CompareClass::kStochastic:
+        return JudgeDraws(drawn_);
+      default:
+        return silent;
+    }
+  }
+
   size_t tensor_;
   OutputRule rule_;
   size_t orders_;
   std::vector<SliceTally> tallies_;
   std::vector<DirectionTally> directions_;  // class requantise
+  std::vector<ResidualTally> residuals_;    // class solve
+  std::vector<DrawnSlice> drawn_;           // class stochastic
   double worst_element_ = 0;
   double largest_ = 0;  // of the slice under way
 };
@@ -183,6 +224,10 @@ std::string Describe(const Contract& contract, const Shape& shape, const Finding
   }
   const auto layout = LayoutOf(contract, tensor, shape);
   const std::string index = layout.ok() ? IndexText(layout.value(), finding.offset) : std::to_string(finding.offset);
+  if (finding.rule == "residual") {
+    return fmt::format("{}[{}]: got {:.9g}, which leaves a residual of {:.3g}, limit {:.3g}", tensor.name, index,
+                       finding.got, finding.error, finding.limit);
+  }
   const std::string rule = finding.rule == "element" ? "" : finding.rule + ": ";
   return fmt::format("{}[{}]: {}got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index, rule,
                      finding.got, finding.expected, finding.error, finding.limit);

@@ -7,11 +7,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "contract/contract.h"
 #include "contract/shape.h"
 #include "record/seams.h"
+#include "verify/chance.h"
 #include "verify/compare.h"
 #include "verify/ranking.h"
 
@@ -84,6 +86,8 @@ struct Judgement {
   // bound that honest kernels attain and none can exceed; the precision rules hold their factor of two.
   double worst_estimated = 0;
   std::optional<Finding> finding;  // what is wrong; none when everything is right
+  // Class stochastic, by tensor, in order of their offsets: for comparison with calls of other seeds.
+  std::vector<std::pair<size_t, std::vector<ChanceDraw>>> draws;
 };
 
 // Compares an answer with what the reference says.  `outputs` as in TimedCall::tensors.

@@ -26,8 +26,7 @@ class Collector {
       for (const OracleOutput& output : answer_.slice(s)) ASSAY_TRY_STATUS(Take(output));
       const size_t first = published;
       while (published < answer_.published.size() && answer_.published[published].slice == s) ++published;
-      ASSAY_TRY_STATUS(
-          Rank(s, std::span(answer_.published).subspan(first, published - first)));
+      ASSAY_TRY_STATUS(Rank(s, std::span(answer_.published).subspan(first, published - first)));
     }
     collected_.begin.push_back(collected_.elements.size());
     return std::move(collected_);
@@ -138,10 +137,10 @@ class Collector {
   }
 
   Error Wrong(const Tensor& tensor, const std::string& what) const {
-    return Error{ErrorCode::kInvalidInput,
-                 fmt::format("{}: \"{}\", the keys of {}, {}; write a.publish(\"{}\", indices..., key, value)",
-                             contract_.reference.string(), tensor.compare->keys, tensor.name, what,
-                             tensor.compare->keys)};
+    return Error{
+        ErrorCode::kInvalidInput,
+        fmt::format("{}: \"{}\", the keys of {}, {}; write a.publish(\"{}\", indices..., key, value)",
+                    contract_.reference.string(), tensor.compare->keys, tensor.name, what, tensor.compare->keys)};
   }
 
   const Contract& contract_;

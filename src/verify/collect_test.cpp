@@ -37,8 +37,7 @@ class Collecting : public testing::Test {
     return static_cast<int32_t>(contract_.FindTensor(name) - contract_.tensors.data());
   }
   void Publish(int64_t token, int64_t key, double value) {
-    answer_.published.push_back(
-        {"key", {token, key}, value, 0.25, false, false, false, static_cast<uint64_t>(token)});
+    answer_.published.push_back({"key", {token, key}, value, 0.25, false, false, false, static_cast<uint64_t>(token)});
   }
   Result<Collected> Run(std::optional<size_t> own = std::nullopt) const {
     return Collect(contract_, shape_, answer_, own);

@@ -186,11 +186,6 @@ double StoredAs(const OutputRule& rule, double number) {
   return RoundedTo(rule.dtype, number);
 }
 
-bool CanCompare(CompareClass kind) {
-  return kind == CompareClass::kExact || kind == CompareClass::kAccumulate || kind == CompareClass::kRequantise ||
-         kind == CompareClass::kIndex;
-}
-
 OutputRule RuleOf(const Contract& contract, const Tensor& tensor) {
   ASSAY_CHECK(tensor.compare.has_value());
   const Compare& compare = *tensor.compare;

@@ -27,7 +27,7 @@ struct ExpectedElement {
   // Class solve: the residual, and the scale that it is measured by.
   double other = 0;
   double probability = 1;  // solve: the length of the recurrences
-  double scale = 0;
+  double scale = -1;       // below zero: the reference gave no residual
 };
 
 // Class requantise: which code a value gets, and which of two equally near ones.
@@ -66,9 +66,6 @@ double RoundoffOf(DType dtype);
 
 // NaN and infinity are settled before any subtraction; every acceptance is stated positively.
 ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expected, double actual);
-
-// The classes that this version compares.
-bool CanCompare(CompareClass kind);
 
 // One slice of one output (or several small neighbours, see kSliceElements), as sums over its
 // judged elements: what the precision rules need, whatever the slice's size.

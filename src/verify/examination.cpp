@@ -23,6 +23,8 @@ constexpr int64_t kMostSlices = 512;
 constexpr size_t kHonestSlices = 32;
 // Null units that give a thread which still works the time to betray itself: some milliseconds.
 constexpr int kPatience = 512;
+// Calls whose draws are remembered, to be compared with those of other seeds.
+constexpr size_t kSeenDraws = 6;
 // Trials for a smaller failing input, and when to stop looking.
 constexpr int kShrinkTrials = 8;
 constexpr std::chrono::milliseconds kShrinkTime{400};
@@ -190,10 +192,33 @@ Result<std::optional<Rejected>> Examination::Compare(Probe& probe, const Case& c
   const Judgement judgement = Judge(contract(), answers, probe.Call(slot).tensors);
   elements_ += judgement.elements;
   excluded_ += judgement.excluded;
-  if (!judgement.finding) return std::optional<Rejected>();
+  if (!judgement.finding) {
+    std::optional<Rejected> repeated = RepeatedDraws(probe.Call(slot), judgement);
+    if (repeated) return std::optional(Annotated(std::move(*repeated), c, probe.drawn(slot).regimes));
+    return std::optional<Rejected>();
+  }
   ASSAY_TRY(Rejected rejected,
             Explain(probe, c, slot, Reason::kWrongAnswer, Describe(contract(), c.shape, *judgement.finding)));
   return std::optional(std::move(rejected));
+}
+
+std::optional<Rejected> Examination::RepeatedDraws(const TimedCall& call, const Judgement& judgement) {
+  std::vector<double> seeds;
+  for (size_t i = 0; i < call.scalars.size(); ++i) {
+    if (!Info(contract().scalars[i].dtype).is_float) seeds.push_back(call.scalars[i]);
+  }
+  for (const auto& [tensor, draws] : judgement.draws) {
+    for (const SeenDraws& seen : seen_draws_) {
+      if (seen.tensor != tensor || seen.seeds == seeds) continue;
+      const PrecisionVerdict apart = JudgeApart(seen.draws, draws);
+      if (apart.ok) continue;
+      const Finding finding{tensor, -1, 0, 0, 0, apart.measured, apart.limit, apart.rule};
+      return Refuse(Reason::kWrongAnswer, Describe(contract(), *call.shape, finding));
+    }
+    if (seen_draws_.size() == kSeenDraws) seen_draws_.erase(seen_draws_.begin());
+    seen_draws_.push_back({tensor, seeds, draws});
+  }
+  return std::nullopt;
 }
 
 Result<std::optional<Rejected>> Examination::RunOnce(const Case& c) {

@@ -111,8 +111,18 @@ class Examination {
   Result<Rejected> Explain(Probe& probe, const Case& c, size_t slot, Reason reason, std::string evidence);
   Result<Rejected> Shrunk(const Case& c, Rejected rejected);
 
+  // Draws of calls with other seeds have nothing in common with these.
+  std::optional<Rejected> RepeatedDraws(const TimedCall& call, const Judgement& judgement);
+
+  struct SeenDraws {
+    size_t tensor;
+    std::vector<double> seeds;  // the integer scalars: one of them chooses the stream
+    std::vector<ChanceDraw> draws;
+  };
+
   Subject subject_;
-  Answers scratch_;  // answers that the bank does not keep
+  std::vector<SeenDraws> seen_draws_;  // of the last calls
+  Answers scratch_;                    // answers that the bank does not keep
   int64_t cases_ = 0, excluded_ = 0, elements_ = 0;
 };
 

@@ -250,6 +250,49 @@ void AddForIndices(const Contract& contract, size_t t, std::vector<ClassFault>& 
                     ""});
 }
 
+// In [0, 1), the same for the same number.
+double Scattered(uint64_t i) {
+  i = (i + 1) * 0x9E3779B97F4A7C15U;
+  i = (i ^ (i >> 29)) * 0xBF58476D1CE4E5B9U;
+  return static_cast<double>((i ^ (i >> 32)) >> 11) * 0x1p-53;
+}
+
+// Draws that are none: `keeps` decides by the element, its place in its slice, and its place of all.
+void AddForDraws(const Contract& contract, size_t t, std::vector<ClassFault>& faults) {
+  using Keeps = std::function<bool(const ExpectedElement& expected, uint64_t in_slice, uint64_t in_all, bool honest)>;
+  const auto add = [&](const char* words, const Keeps& keeps) {
+    faults.push_back({contract.tensors[t].name + words,
+                      [t, keeps](const Answers& answers, std::vector<double>& numbers) {
+                        uint64_t in_all = 0;
+                        for (size_t s = 0; s + 1 < answers.begin.size(); ++s) {
+                          for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
+                            if (answers.elements[e].tensor != t) continue;
+                            const ExpectedElement& expected = answers.elements[e].expected;
+                            const bool kept = numbers[e] != expected.other;
+                            numbers[e] =
+                                keeps(expected, e - answers.begin[s], in_all++, kept) ? expected.value : expected.other;
+                          }
+                        }
+                      },
+                      ""});
+  };
+  add(" is always kept", [](const auto&, uint64_t, uint64_t, bool) { return true; });
+  add(" is never kept", [](const auto&, uint64_t, uint64_t, bool) { return false; });
+  add(" is drawn with a bias", [](const ExpectedElement& expected, uint64_t, uint64_t in_all, bool kept) {
+    return Scattered(in_all) < 0.125 ? expected.probability < 0.5 : kept;
+  });
+  add(" repeats every 64 elements", [](const ExpectedElement& expected, uint64_t, uint64_t in_all, bool) {
+    return Scattered(in_all % 64) < expected.probability;
+  });
+  add(" is the same in each slice", [](const ExpectedElement& expected, uint64_t in_slice, uint64_t, bool) {
+    return Scattered(in_slice) < expected.probability;
+  });
+  add(" is spread too evenly", [](const ExpectedElement& expected, uint64_t, uint64_t in_all, bool) {
+    const double before = expected.probability * static_cast<double>(in_all);
+    return std::floor(before + expected.probability) > std::floor(before);
+  });
+}
+
 }  // namespace
 
 std::vector<ClassFault> ClassFaults(const Contract& contract) {
@@ -258,6 +301,7 @@ std::vector<ClassFault> ClassFaults(const Contract& contract) {
     const auto& compare = contract.tensors[t].compare;
     if (compare && compare->kind == CompareClass::kRequantise) AddForCodes(contract, t, faults);
     if (compare && compare->kind == CompareClass::kIndex) AddForIndices(contract, t, faults);
+    if (compare && compare->kind == CompareClass::kStochastic) AddForDraws(contract, t, faults);
   }
   return faults;
 }

@@ -19,7 +19,9 @@ class RowJudge {
       : rule_(rule), keys_(keys), indices_(indices) {}
 
   RankVerdict Judge() {
-    if (std::ranges::any_of(keys_, [](const Key& k) { return !(std::isfinite(k.value) && k.bound < kInfinity) && !std::isinf(k.value); })) {
+    if (std::ranges::any_of(keys_, [](const Key& k) {
+          return !(std::isfinite(k.value) && k.bound < kInfinity) && !std::isinf(k.value);
+        })) {
       verdict_.result = ElementResult::kExcluded;
       return verdict_;
     }
@@ -64,9 +66,7 @@ class RowJudge {
     for (const size_t k : chosen_) taken[k] = true;
     return taken;
   }
-  size_t PositionOf(size_t key) const {
-    return static_cast<size_t>(std::ranges::find(chosen_, key) - chosen_.begin());
-  }
+  size_t PositionOf(size_t key) const { return static_cast<size_t>(std::ranges::find(chosen_, key) - chosen_.begin()); }
 
   // Of the first `count` chosen, the one that can least be as good as a later one.  Kept as it grows, so
   // that a row of n costs n.
@@ -105,7 +105,8 @@ class RowJudge {
       const size_t k = chosen_[p];
       if (keys_[k].bound > 0.0) continue;
       const auto [entry, fresh] = last.try_emplace(keys_[k].value, k);
-      if (!fresh && !before(entry->second, k)) return Fail("order of equal keys", p, static_cast<double>(entry->second));
+      if (!fresh && !before(entry->second, k))
+        return Fail("order of equal keys", p, static_cast<double>(entry->second));
       entry->second = k;
     }
     for (size_t k = 0; k < keys_.size(); ++k) {

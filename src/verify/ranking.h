@@ -17,7 +17,7 @@ namespace assay {
 
 struct Key {
   double value = 0;
-  double bound = 0;  // 0: nothing to err by; infinite: no information
+  double bound = 0;    // 0: nothing to err by; infinite: no information
   bool exact = false;  // every order computes it exactly
 };
 

@@ -2,6 +2,8 @@
 #include "verify/reference.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -61,9 +63,17 @@ Status CheckSame(const TimedCall& call, const Collected& one, const Collected& o
                call.contract->name + ": the reference wrote other elements in another arithmetic"};
 }
 
-std::vector<double> NumbersOf(const Collected& collected) {
+// The elements' numbers; those of class stochastic drawn, in one way for each call.
+std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected) {
+  Seed seed = Seed::FromNumber(collected.elements.size());
+  for (const double scalar : call.scalars) seed = seed.Derive("scalar", std::bit_cast<uint64_t>(scalar));
+  Stream stream(seed);
   std::vector<double> numbers;
-  for (const AnswerElement& element : collected.elements) numbers.push_back(element.expected.value);
+  for (const AnswerElement& element : collected.elements) {
+    const ExpectedElement& expected = element.expected;
+    const bool drawn = call.contract->tensors[element.tensor].compare->kind == CompareClass::kStochastic;
+    numbers.push_back(drawn && stream.Unit() >= expected.probability ? expected.other : expected.value);
+  }
   return numbers;
 }
 
@@ -150,6 +160,9 @@ struct Reference::State {
   Result<Collected> Evaluate(const TimedCall& call, const OracleQuery& how, std::span<const AnswerPart> parts);
   Status MarkExact(const TimedCall& call, Answers& answers);
   Status AddEnsemble(const TimedCall& call, size_t honest_slices, Answers& answers);
+  // Replaces honest solutions in `honest` by the backward errors that they leave.
+  Status MeasureSolutions(const TimedCall& call, std::span<const AnswerPart> parts, std::span<AnswerElement> honest);
+  Status WidenResiduals(const TimedCall& call, Answers& answers);
 };
 
 Reference::Reference(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -157,13 +170,6 @@ Reference::~Reference() = default;
 
 Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, const std::filesystem::path& cache,
                                                     int processes) {
-  for (const Tensor& tensor : contract.tensors) {
-    if (tensor.role == Role::kIn) continue;
-    if (!tensor.compare || !CanCompare(tensor.compare->kind)) {
-      return Error{ErrorCode::kInvalidInput,
-                   contract.name + ": tensor " + tensor.name + ": this version does not compare its class"};
-    }
-  }
   auto state = std::make_unique<State>();
   ASSAY_TRY(state->oracle, Oracle::Start(contract, cache, processes));
   state->precisions = PrecisionsOf(contract);
@@ -275,6 +281,60 @@ Status Reference::State::MarkExact(const TimedCall& call, Answers& answers) {
   return Ok();
 }
 
+Status Reference::State::MeasureSolutions(const TimedCall& call, std::span<const AnswerPart> parts,
+                                          std::span<AnswerElement> honest) {
+  const Contract& contract = *call.contract;
+  Outputs outputs(contract.tensors.size());
+  TimedCall own = call;
+  const auto solved = [&](const AnswerElement& element) {
+    return contract.tensors[element.tensor].compare->kind == CompareClass::kSolve;
+  };
+  for (const AnswerElement& element : honest) {
+    if (!solved(element)) continue;
+    const Tensor& tensor = contract.tensors[element.tensor];
+    std::vector<std::byte>& bytes = outputs[element.tensor];
+    if (bytes.empty()) {
+      bytes.assign(call.tensors[element.tensor].begin(), call.tensors[element.tensor].end());
+      own.tensors[element.tensor] = bytes;
+    }
+    StoreElement(tensor.dtype, bytes, element.offset, StoredAs(RuleOf(contract, tensor), element.expected.value));
+  }
+  ASSAY_TRY_STATUS(Load(own));
+  ASSAY_TRY(const Collected left, Evaluate(own, Query(own, Arithmetic::kBounded, parts[0].slices.size()), parts));
+  for (size_t e = 0; e < honest.size(); ++e) {
+    if (!solved(honest[e])) continue;
+    const ExpectedElement& measured = left.elements[e].expected;
+    honest[e].expected.value = measured.scale > 0.0 ? std::abs(measured.other) / measured.scale : 0.0;
+  }
+  return Ok();
+}
+
+// In the arithmetic of the candidate itself a residual would be as wrong as the solution.
+Status Reference::State::WidenResiduals(const TimedCall& call, Answers& answers) {
+  const Contract& contract = *call.contract;
+  const auto solved = [&](const Tensor& tensor) {
+    return tensor.compare && tensor.compare->kind == CompareClass::kSolve;
+  };
+  for (const AnswerElement& element : answers.elements) {
+    const Tensor& tensor = contract.tensors[element.tensor];
+    if (!solved(tensor) || element.expected.scale >= 0.0) continue;
+    return Error{ErrorCode::kInvalidInput, contract.reference.string() + ": " + tensor.name +
+                                               " has no residual; write an assay::Residual where a.judging() holds"};
+  }
+  const bool wide = std::ranges::any_of(
+      contract.tensors, [&](const Tensor& tensor) { return solved(tensor) && tensor.compare->in == DType::kF64; });
+  if (!wide) return Ok();
+  ASSAY_TRY(const Collected widened,
+            Evaluate(call, Query(call, Arithmetic::kWide, answers.slices.size()), answers.parts));
+  ASSAY_TRY_STATUS(CheckSame(call, answers, widened));
+  for (size_t e = 0; e < answers.elements.size(); ++e) {
+    if (!solved(contract.tensors[answers.elements[e].tensor])) continue;
+    answers.elements[e].expected.other = widened.elements[e].expected.other;
+    answers.elements[e].expected.scale = widened.elements[e].expected.scale;
+  }
+  return Ok();
+}
+
 Status Reference::State::AddEnsemble(const TimedCall& call, size_t honest_slices, Answers& answers) {
   std::vector<AnswerPart> parts{answers.parts.front()};
   parts[0].slices.resize(honest_slices);
@@ -282,11 +342,16 @@ Status Reference::State::AddEnsemble(const TimedCall& call, size_t honest_slices
   answers.honest_slices = honest_slices;
   answers.orders = std::size(kHonest);
   answers.honest.resize(count * answers.orders);
+  const bool solves = std::ranges::any_of(call.contract->tensors, [](const Tensor& tensor) {
+    return tensor.compare && tensor.compare->kind == CompareClass::kSolve;
+  });
   for (size_t h = 0; h < answers.orders; ++h) {
-    ASSAY_TRY(const Collected honest, Evaluate(call, Query(call, kHonest[h], honest_slices), parts));
+    if (solves) ASSAY_TRY_STATUS(Load(call));
+    ASSAY_TRY(Collected honest, Evaluate(call, Query(call, kHonest[h], honest_slices), parts));
     Collected asked;
     asked.elements.assign(answers.elements.begin(), answers.elements.begin() + static_cast<std::ptrdiff_t>(count));
     ASSAY_TRY_STATUS(CheckSame(call, asked, honest));
+    if (solves) ASSAY_TRY_STATUS(MeasureSolutions(call, parts, honest.elements));
     for (size_t e = 0; e < count; ++e) answers.honest[e * answers.orders + h] = honest.elements[e].expected.value;
   }
   return Ok();
@@ -304,6 +369,7 @@ Result<Answers> Reference::Ask(const TimedCall& call, std::span<const int64_t> s
   ASSAY_TRY_STATUS(state_->Load(call));
   const OracleQuery bounded = state_->Query(call, Arithmetic::kBounded, answers.slices.size());
   ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, bounded, answers.parts));
+  ASSAY_TRY_STATUS(state_->WidenResiduals(call, answers));
   // Random mantissas are never exact in any order, and asking would double the cost; but integers are
   // not random, and ties are decided by exactness alone.
   if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, answers));
@@ -318,7 +384,7 @@ Result<std::vector<double>> Reference::Numbers(const TimedCall& call, const Answ
   const OracleQuery how = state_->Query(call, variant, answers.slices.size());
   ASSAY_TRY(const Collected collected, state_->Evaluate(call, how, answers.parts));
   ASSAY_TRY_STATUS(CheckSame(call, answers, collected));
-  return NumbersOf(collected);
+  return NumbersOf(call, collected);
 }
 
 Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant, const NumbersFault& fault) {
@@ -343,7 +409,7 @@ Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant
     ASSAY_TRY_STATUS(state_->Load(own));
     const OracleQuery how = state_->Query(call, variant, answers.slices.size());
     ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, how, answers.parts));
-    std::vector<double> numbers = NumbersOf(answers);
+    std::vector<double> numbers = NumbersOf(call, answers);
     if (fault) fault(answers, numbers);
     for (size_t e = 0; e < numbers.size(); ++e) {
       const Tensor& tensor = contract.tensors[answers.elements[e].tensor];

@@ -99,6 +99,15 @@ Status AddOutputs(const Contract& contract, Reference& reference, Situation& sit
   return Ok();
 }
 
+// Answers of class solve are residuals; what solves is what the honest kernel left.
+void NameSolutions(const Contract& contract, Situation& situation) {
+  for (AnswerElement& element : situation.answers.elements) {
+    const Tensor& tensor = contract.tensors[element.tensor];
+    if (tensor.compare->kind != CompareClass::kSolve) continue;
+    element.expected.value = LoadElement(tensor.dtype, situation.outputs[element.tensor], element.offset);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> Situation::Redrawn(const Contract& contract, size_t tensor, const Seed& seed) const {
@@ -134,11 +143,14 @@ Result<std::vector<Situation>> DrawSituations(const Contract& contract, Referenc
       ASSAY_TRY(Situation situation, Draw(contract, shape, regime, own));
       ASSAY_TRY_STATUS(AddOutputs(contract, reference, situation));
       ASSAY_TRY(situation.answers, reference.Ask(situation.call, slices, slices.size()));
+      NameSolutions(contract, situation);
       situation.answers.texture =
           TextureOf(regime == kMixedRegime ? Values::kMixed : Values::kPure, situation.call.structured);
       ASSAY_TRY(Situation other, Draw(contract, shape, regime, own.Derive("another")));
       ASSAY_TRY_STATUS(AddOutputs(contract, reference, other));
-      ASSAY_TRY(situation.others, reference.Ask(other.call, slices, 0));
+      ASSAY_TRY(other.answers, reference.Ask(other.call, slices, 0));
+      NameSolutions(contract, other);
+      situation.others = std::move(other.answers);
       situations.push_back(std::move(situation));
     }
   }

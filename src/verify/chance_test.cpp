@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/chance.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+constexpr OutputRule kF32{CompareClass::kStochastic, DType::kF32, DType::kF32, false};
+
+ExpectedElement Chance(double kept, double otherwise, double probability) {
+  ExpectedElement expected{kept, 1e-6};
+  expected.other = otherwise;
+  expected.scale = 0.0;
+  expected.probability = probability;
+  return expected;
+}
+
+TEST(JudgeSupport, KnowsBothValuesAndNoOther) {
+  constexpr auto kRight = ElementResult::kRight;
+  constexpr auto kWrong = ElementResult::kWrong;
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 0.5), 2).result, kRight);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 0.5), 0).result, kRight);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 0.5), 1).result, kWrong);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 0.5), std::nan("")).result, kWrong);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 1.0), 0).result, kWrong);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, 0.0), 2).result, kWrong);
+  EXPECT_EQ(JudgeSupport(kF32, Chance(2, 0, std::nan("")), 2).result, ElementResult::kExcluded);
+}
+
+using Keeps = std::function<bool(int slice, int i, double value, Stream& stream)>;
+
+std::vector<DrawnSlice> Drawn(double p, const Keeps& keeps, int slices = 32, int length = 512, uint64_t seed = 1) {
+  Stream stream(Seed::FromNumber(seed));
+  std::vector<DrawnSlice> drawn;
+  for (int s = 0; s < slices; ++s) {
+    DrawnSlice slice;
+    slice.slice = s;
+    for (int i = 0; i < length; ++i) {
+      const double value = 1.0 + stream.Normal();
+      slice.Add(kF32, Chance(value, 0.0, p), s * length + i, keeps(s, i, value, stream) ? value : 0.0);
+    }
+    drawn.push_back(std::move(slice));
+  }
+  return drawn;
+}
+
+TEST(JudgeDraws, AcceptsRealDraws) {
+  for (const double p : {0.9, 0.5, 0.1, 0.01}) {
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      const auto drawn = Drawn(p, [&](int, int, double, Stream& s) { return s.Unit() < p; }, 32, 512, seed);
+      const PrecisionVerdict verdict = JudgeDraws(drawn);
+      EXPECT_TRUE(verdict.ok) << p << ": " << verdict.rule << " " << verdict.worst;
+      EXPECT_LT(verdict.worst, 1.0);
+    }
+  }
+}
+
+TEST(JudgeDraws, RefusesWhatOnlyLooksRandom) {
+  struct Case {
+    const char* name;
+    Keeps keeps;
+  };
+  const Case cases[] = {
+      {"keeps everything", [](int, int, double, Stream&) { return true; }},
+      {"keeps five percent too much", [](int, int, double, Stream& s) { return s.Unit() < 0.55; }},
+      {"every second one", [](int, int i, double, Stream&) { return i % 2 == 0; }},
+      {"a period of 64", [](int, int i, double, Stream&) { return (i % 64 * 2654435761U >> 7) % 2 == 0; }},
+      {"the same mask in each slice", [](int, int i, double, Stream&) { return (i * 2654435761U >> 13) % 2 == 0; }},
+      {"drops what is small", [](int, int, double x, Stream&) { return std::abs(x) > 1.05; }},
+      {"drops what is negative more often", [](int, int, double x, Stream& s) { return s.Unit() < (x < 0 ? 0.3 : 0.55); }},
+      {"the same in pairs", [last = false](int, int i, double, Stream& s) mutable {
+         if (i % 2 == 0) last = s.Unit() < 0.5;
+         return last;
+       }},
+      {"exactly half of each sixty-four", [left = 0, kept = 0](int, int i, double, Stream& s) mutable {
+         if (i % 64 == 0) left = 64, kept = 32;
+         const bool keep = s.Unit() * left < kept;
+         --left;
+         kept -= keep ? 1 : 0;
+         return keep;
+       }},
+  };
+  for (const Case& c : cases) {
+    const PrecisionVerdict verdict = JudgeDraws(Drawn(0.5, c.keeps));
+    EXPECT_FALSE(verdict.ok) << c.name << " " << verdict.rule << " " << verdict.worst;
+  }
+}
+
+TEST(JudgeApart, ComparesSeedsElementByElement) {
+  const auto one = Drawn(0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 1);
+  const auto other = Drawn(0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 2);
+  EXPECT_TRUE(JudgeApart(one[0].draws, other[0].draws).ok);
+  EXPECT_FALSE(JudgeApart(one[0].draws, one[0].draws).ok);
+  std::vector<ChanceDraw> some;
+  for (size_t i = 0; i < other[0].draws.size(); i += 3) some.push_back(one[0].draws[i]);
+  EXPECT_FALSE(JudgeApart(other[0].draws, std::vector<ChanceDraw>()).worst > 0.0);
+  EXPECT_FALSE(JudgeApart(one[0].draws, some).ok) << "a third of the elements is enough";
+}
+
+}  // namespace
+}  // namespace assay
