@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each class of outputs has a toy contract: it is admitted, its honest kernels pass, its mutants are refused as wrong."""
 import json
-import unittest
 
 from support import DONE, REFUSED, TOY, Workspace, main
 
-CLASSES = sorted(folder for folder in TOY.parent.iterdir() if folder != TOY and folder.is_dir())
+CLASSES = [TOY.parent / name for name in ("toy_requantise", "toy_dynamic_codes", "toy_top_k", "toy_triangular_solve", "toy_dropout")]
 
 
 class Classes(Workspace):
@@ -30,11 +29,6 @@ class Classes(Workspace):
 
 for folder in CLASSES:
     setattr(Classes, f"test_{folder.name}", lambda self, folder=folder: self.check(folder))
-
-
-class Inventory(unittest.TestCase):
-    def test_there_are_toys(self):
-        self.assertNotEqual([], CLASSES)
 
 
 if __name__ == "__main__":
