@@ -143,7 +143,8 @@ ElementVerdict JudgeSupport(const OutputRule& rule, const ExpectedElement& expec
     return {ElementResult::kExcluded, 0.0, kInfinity};
   const double p = ClampedProbability(expected);
   const Side side = SideOf(rule, expected, actual);
-  const bool impossible = side == Side::kNeither || (side == Side::kKept && p == 0.0) || (side == Side::kOther && p == 1.0);
+  const bool impossible =
+      side == Side::kNeither || (side == Side::kKept && p == 0.0) || (side == Side::kOther && p == 1.0);
   const double off = std::min(p > 0.0 ? std::abs(actual - expected.value) : kInfinity,
                               p < 1.0 ? std::abs(actual - expected.other) : kInfinity);
   const double limit = std::max(expected.bound, 0.5 * StepOf(rule.dtype, expected.value));
@@ -173,9 +174,12 @@ PrecisionVerdict JudgeDraws(std::span<const DrawnSlice> slices) {
 PrecisionVerdict JudgeApart(std::span<const ChanceDraw> one, std::span<const ChanceDraw> other) {
   Product product;
   for (size_t i = 0, j = 0; i < one.size() && j < other.size();) {
-    if (one[i].offset == other[j].offset) product.Add(one[i++], other[j++]);
-    else if (one[i].offset < other[j].offset) ++i;
-    else ++j;
+    if (one[i].offset == other[j].offset)
+      product.Add(one[i++], other[j++]);
+    else if (one[i].offset < other[j].offset)
+      ++i;
+    else
+      ++j;
   }
   Worst worst;
   worst.Take("repetition from seed to seed", 0, std::abs(product.sum), SumLimit(product.variance));

@@ -53,7 +53,8 @@ std::vector<DrawnSlice> Drawn(double p, const Keeps& keeps, int slices = 32, int
 TEST(JudgeDraws, AcceptsRealDraws) {
   for (const double p : {0.9, 0.5, 0.1, 0.01}) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
-      const auto drawn = Drawn(p, [&](int, int, double, Stream& s) { return s.Unit() < p; }, 32, 512, seed);
+      const auto drawn = Drawn(
+          p, [&](int, int, double, Stream& s) { return s.Unit() < p; }, 32, 512, seed);
       const PrecisionVerdict verdict = JudgeDraws(drawn);
       EXPECT_TRUE(verdict.ok) << p << ": " << verdict.rule << " " << verdict.worst;
       EXPECT_LT(verdict.worst, 1.0);
@@ -73,12 +74,15 @@ TEST(JudgeDraws, RefusesWhatOnlyLooksRandom) {
       {"a period of 64", [](int, int i, double, Stream&) { return (i % 64 * 2654435761U >> 7) % 2 == 0; }},
       {"the same mask in each slice", [](int, int i, double, Stream&) { return (i * 2654435761U >> 13) % 2 == 0; }},
       {"drops what is small", [](int, int, double x, Stream&) { return std::abs(x) > 1.05; }},
-      {"drops what is negative more often", [](int, int, double x, Stream& s) { return s.Unit() < (x < 0 ? 0.3 : 0.55); }},
-      {"the same in pairs", [last = false](int, int i, double, Stream& s) mutable {
+      {"drops what is negative more often",
+       [](int, int, double x, Stream& s) { return s.Unit() < (x < 0 ? 0.3 : 0.55); }},
+      {"the same in pairs",
+       [last = false](int, int i, double, Stream& s) mutable {
          if (i % 2 == 0) last = s.Unit() < 0.5;
          return last;
        }},
-      {"exactly half of each sixty-four", [left = 0, kept = 0](int, int i, double, Stream& s) mutable {
+      {"exactly half of each sixty-four",
+       [left = 0, kept = 0](int, int i, double, Stream& s) mutable {
          if (i % 64 == 0) left = 64, kept = 32;
          const bool keep = s.Unit() * left < kept;
          --left;
@@ -93,8 +97,10 @@ TEST(JudgeDraws, RefusesWhatOnlyLooksRandom) {
 }
 
 TEST(JudgeApart, ComparesSeedsElementByElement) {
-  const auto one = Drawn(0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 1);
-  const auto other = Drawn(0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 2);
+  const auto one = Drawn(
+      0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 1);
+  const auto other = Drawn(
+      0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 2);
   EXPECT_TRUE(JudgeApart(one[0].draws, other[0].draws).ok);
   EXPECT_FALSE(JudgeApart(one[0].draws, one[0].draws).ok);
   std::vector<ChanceDraw> some;
