@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "contract/load_tables.h"
 #include "contract/reader.h"
+#include "contract/relation.h"
 #include "contract/signature.h"
 
 namespace assay {
@@ -186,6 +187,8 @@ Status CheckRelation(const Locator& where, const Contract& contract, const Relat
     return where.At({"relation", relation.name, "with"},
                     "nan needs special = \"propagate\" in [policy]; write redrawn");
   }
+  if (const auto complaint = ComplaintAbout(contract, relation))
+    return where.At({"relation", relation.name, complaint->key}, complaint->text);
   return Ok();
 }
 

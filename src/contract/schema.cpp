@@ -149,9 +149,9 @@ SchemaTable RelationTable() {
                "redrawn",
                "what the later elements become; nan only where `special = \"propagate\"`",
                {"redrawn", "nan"}},
-              {"by", K::kStringOrNumber, false, "", "scale, shift: by how much; `\"2^k\"` draws a power of two"},
+              {"by", K::kStringOrNumber, false, "", "scale, shift: by how much; `\"2^k\"` draws a power of two between 2^-6 and 2^6"},
               {"carries", K::kExpressionTable, false, "{}",
-               "permute: axes that move along, as an expression of their index"},
+               "permute: axes that move along, and how many of their indices belong to one of `axis`"},
               {"value", K::kNumber, false, "", "sums_to: the sum"},
               {"expect", K::kChoice, false, "bound", "bitwise equal, or within the error bound", {"equal", "bound"}},
           }};
