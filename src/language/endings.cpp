@@ -42,7 +42,7 @@ std::string PlaceText(const Endings& endings, const FaultPlace& place, bool writ
 }
 
 std::string WithOutput(std::string evidence, const std::string& output) {
-  if (!Trim(output).empty()) evidence += "\nit printed: " + Printable(Cut(Trim(output), 400));
+  if (!Trim(output).empty()) evidence += "\nit printed: " + Printable(Cut(Trim(output), 800));
   return evidence;
 }
 
@@ -94,9 +94,14 @@ Rejected Endings::Explain(const MachineState& state) const {
         "MXCSR control bits left as {:#06x} (flush-to-zero, denormals-are-zero, rounding or masks)", state.mxcsr));
   if (state.x87_changed) parts.push_back(fmt::format("x87 control word left as {:#06x}", state.x87_control));
   if (state.direction_flag) parts.emplace_back("direction flag left set");
-  if (state.callee_saved_changed) parts.emplace_back("a callee-saved register (rbx, rbp, r12-r15) not restored");
+  if (state.callee_saved_changed)
+    parts.emplace_back("a callee-saved register (rbx, rbp, r12-r15) or the stack pointer not restored");
+  if (state.alignment_check) parts.emplace_back("alignment-check flag left set");
+  if (state.x87_stack)
+    parts.emplace_back("x87 stack left in use (a value not popped, or MMX without the instruction that ends it)");
   std::string evidence = Join(parts, "; ");
   if (state.first_call >= 0) evidence += fmt::format(", first after call {} of the unit", state.first_call);
+  if (state.thread >= 0) evidence += fmt::format(", in thread {} of the team", state.thread);
   return Make(stage, Reason::kMachineState, "machine state", evidence);
 }
 

@@ -251,7 +251,8 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   Layout layout;
   layout.session = BaseSpec(spec);
   ASSAY_TRY_STATUS(AddTensors(spec, layout));
-  if (!spec.artifact->trusted_code) layout.session.limits.address_space = MemoryBudget(spec, layout.session.buffers);
+  if (!spec.artifact->trusted_code && spec.artifact->sanitizer.empty())
+    layout.session.limits.address_space = MemoryBudget(spec, layout.session.buffers);
   ASSAY_TRY(auto refused, AddExtras(spec, elf->Exports(), layout));
   if (refused) return InstanceOutcome(std::move(*refused));
 
@@ -439,6 +440,33 @@ Result<std::optional<Rejected>> Instance::CheckGuards(Stage stage) const {
     }
   }
   return std::optional<Rejected>();
+}
+
+Result<std::optional<Rejected>> Instance::CheckMachine(std::chrono::nanoseconds limit, Stage stage, bool& unseen) {
+  Endings endings = state_->endings;
+  endings.stage = stage;
+  // First what the kernel knows: it cannot be tidied up in between.
+  const auto changes = state_->session.ChangesSinceStart();
+  unseen = !changes && !state_->session.spec().trusted;
+  if (changes && !changes->empty()) {
+    Rejected rejected;
+    rejected.stage = stage;
+    rejected.reason = Reason::kMachineState;
+    rejected.check = "machine state";
+    rejected.evidence = Join(*changes, "; ");
+    return std::optional(std::move(rejected));
+  }
+  ASSAY_TRY(UnitOutcome outcome, state_->session.Inspect(limit));
+  if (const auto* completed = std::get_if<Completed>(&outcome)) {
+    if (completed->state.clean()) return std::optional<Rejected>();
+    return std::optional(endings.Explain(completed->state));
+  }
+  // Nothing of the candidate's was called.
+  Rejected rejected = std::holds_alternative<Ended>(outcome) ? endings.Explain(std::get<Ended>(outcome))
+                                                             : endings.Explain(std::get<Hung>(outcome));
+  rejected.reason = Reason::kLateWork;
+  rejected.evidence = "between calls, while the team was asked for its state: " + rejected.evidence;
+  return std::optional(std::move(rejected));
 }
 
 Result<CallsOutcome> Instance::RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode,

@@ -93,6 +93,11 @@ class Instance {
   // Reason.  After a Rejected nothing can be run here any more.  Error: the harness could not run it.
   Result<CallsOutcome> RunUnit(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode, Stage stage);
 
+  // The state that the calls so far left behind: control registers of every thread of the team, and what the kernel
+  // says of the process.  To be asked once the outputs have been looked at, because the process runs on meanwhile.
+  // `unseen`: that /proc does not tell us here.
+  Result<std::optional<Rejected>> CheckMachine(std::chrono::nanoseconds limit, Stage stage, bool& unseen);
+
   int64_t scratch_bytes() const;
   Session& session();
 

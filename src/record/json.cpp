@@ -39,9 +39,15 @@ T Known(std::optional<T> value, const Json& name) {
 }
 
 Ordered ToJson(const CheckRecord& check) {
-  return {{"name", check.name}, {"cases", check.cases}, {"seconds", Number(check.seconds)}};
+  return {{"name", check.name},
+          {"cases", check.cases},
+          {"seconds", Number(check.seconds)},
+          {"not_checked", check.not_checked}};
 }
-CheckRecord CheckFrom(const Json& j) { return {j.at("name"), j.at("cases"), Real(j.at("seconds"))}; }
+CheckRecord CheckFrom(const Json& j) {
+  // Rows of before it was kept have none.
+  return {j.at("name"), j.at("cases"), Real(j.at("seconds")), j.value("not_checked", std::vector<std::string>())};
+}
 
 Ordered ToJson(const Rejected& r) {
   return {{"stage", Name(r.stage)}, {"reason", Name(r.reason)}, {"check", r.check}, {"evidence", r.evidence}};

@@ -50,7 +50,8 @@ constexpr ReasonWord kReasons[] = {
      "A byte outside the inputs was read: mask the tail instead of loading past it."},
     {Reason::kWroteInput, "wrote_input", "Inputs are read-only; copy before changing."},
     {Reason::kMachineState, "machine_state",
-     "Restore MXCSR, the x87 control word, the direction flag and callee-saved registers before returning."},
+     "Put back before returning, on every thread: control words and flags, callee-saved registers, an empty x87 stack "
+     "(emms), signal masks."},
     {Reason::kDependsOnHistory, "depends_on_history",
      "An answer depended on an earlier call: keep no state that can change results."},
     {Reason::kLateWork, "late_work", "All work must be finished when the entry returns: join or fence every thread."},

@@ -12,11 +12,12 @@
 
 namespace assay {
 
-// One check as it ran: how many cases it saw and what it cost.
+// One check as it ran: how many cases it saw, what it cost, and what it could not ask here.
 struct CheckRecord {
   std::string name;
   int64_t cases = 0;
   double seconds = 0;
+  std::vector<std::string> not_checked;  // "x87 stack: ...": what and why
 };
 
 // The candidate's own failure, with evidence.  A value, never an Error.

@@ -172,6 +172,10 @@ std::string VerdictText(const Attempt& attempt, const std::string& contract, siz
   for (const CheckRecord& check : attempt.checks)
     table.Add({check.name, std::to_string(check.cases), fmt::format("{:.3f}", check.seconds)});
   if (!attempt.checks.empty()) out += "\n" + table.Render(width);
+  for (const CheckRecord& check : attempt.checks) {
+    for (const std::string& what : check.not_checked)
+      out += Wrap(fmt::format("not checked ({}): {}", check.name, what), width, "", "  ");
+  }
   return out;
 }
 

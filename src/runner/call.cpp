@@ -81,4 +81,18 @@ void MakeCall(const ring::CallPlan& call, void* function, uint32_t index, ring::
   report->state.changes |= changes;
 }
 
+ring::ThreadState TakeThreadState() {
+  // The environment as the x87 unit stores it: control, status and tag word, each in four bytes, and pointers.
+  uint32_t environment[7];
+  uint64_t flags = 0;
+  ring::ThreadState state{};
+  asm volatile("fnstenv %0\n\tstmxcsr %1\n\tpushfq\n\tpopq %2" : "=m"(environment), "=m"(state.mxcsr), "=r"(flags));
+  state.x87_control = static_cast<uint16_t>(environment[0]);
+  state.x87_tags = static_cast<uint16_t>(environment[2]);
+  state.flags = static_cast<uint32_t>(flags);
+  asm volatile("fninit");
+  SetControls();
+  return state;
+}
+
 }  // namespace assay::runner

@@ -139,6 +139,23 @@ void RunUnit(const Shared& shared, void* const (&symbols)[ring::kSymbols]) {
   }
 }
 
+// Threads keep their control registers from region to region, so a candidate's are still in them.
+void InspectTeam(const Shared& shared) {
+  ring::Report* report = shared.report;
+  report->inspected = 0;
+  const int dynamic = omp_get_dynamic();
+  omp_set_dynamic(0);
+  int seen = 0;
+#pragma omp parallel num_threads(static_cast <int>(shared.plan->start.threads)) reduction(+ : seen)
+  {
+    const auto thread = static_cast<uint32_t>(omp_get_thread_num());
+    if (thread < ring::kTeam) report->team[thread] = TakeThreadState();
+    seen += 1;
+  }
+  omp_set_dynamic(dynamic);
+  report->inspected = static_cast<uint32_t>(seen);
+}
+
 [[noreturn]] void Serve(const Shared& shared) {
   void* symbols[ring::kSymbols]{};
   uint32_t sequence = AwaitSequenceAfter(shared.plan, 0);
@@ -150,6 +167,7 @@ void RunUnit(const Shared& shared, void* const (&symbols)[ring::kSymbols]) {
   for (;;) {
     sequence = AwaitSequenceAfter(shared.plan, sequence);
     RunUnit(shared, symbols);
+    if (shared.plan->inspect != 0) InspectTeam(shared);
     SayDone(shared.report, sequence);
   }
 }

@@ -26,4 +26,7 @@ bool LoadArtifact(const Shared& shared, void* (&symbols)[ring::kSymbols]);  // l
 // One call by the System V rules; notes what the callee left changed.
 void MakeCall(const ring::CallPlan& call, void* function, uint32_t index, ring::Report* report);  // call.cpp
 
+// The control registers of the thread that asks, brought back to what the convention says.
+ring::ThreadState TakeThreadState();  // call.cpp
+
 }  // namespace assay::runner

@@ -88,8 +88,14 @@ AssayTrampoline:
     popq %rcx
     cld
     testl $0x400, %ecx
-    jz 3f
+    jz 6f
     orl $4, %edx
+6:  testl $0x40000, %ecx                // a misaligned access would trap from here on
+    jz 3f
+    orl $16, %edx
+    andl $~0x40400, %ecx
+    pushq %rcx
+    popfq
 3:  cmpq EXPECTED_RSP(%r11), %r10
     jne 4f
     movabsq SENTINEL_RBX, %rax

@@ -14,13 +14,14 @@
 namespace assay::ring {
 
 inline constexpr uint32_t kMagic = 0x59415341;
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr uint32_t kCalls = 256;
 inline constexpr uint32_t kArguments = 32;
 inline constexpr uint32_t kSymbols = 8;
 inline constexpr uint32_t kBuffers = 64;
 inline constexpr uint32_t kMappings = 8192;
 inline constexpr uint32_t kText = 4096;
+inline constexpr uint32_t kTeam = 256;  // threads whose state is looked at
 
 // Descriptors with which the runner starts; 0-2 are the null device and the capped output.
 inline constexpr int kNotifyFd = 3;  // a socket to pid 1 over which the seccomp listener travels
@@ -79,6 +80,7 @@ struct Plan {
   uint32_t version;
   std::atomic<uint32_t> sequence;  // a futex: the runner sleeps while it is unchanged
   uint32_t call_count;
+  uint32_t inspect;  // 1: after the calls each thread of the team tells its control registers
   CallPlan calls[kCalls];
   StartPlan start;
 };
@@ -108,6 +110,17 @@ inline constexpr uint32_t kMxcsrChanged = 1;
 inline constexpr uint32_t kX87Changed = 2;
 inline constexpr uint32_t kDirectionFlag = 4;
 inline constexpr uint32_t kCalleeSavedChanged = 8;
+inline constexpr uint32_t kAlignmentCheck = 16;
+inline constexpr uint32_t kX87Stack = 32;
+
+// What one thread of the team found in its own registers, when asked.
+struct ThreadState {
+  uint32_t mxcsr;
+  uint16_t x87_control;
+  uint16_t x87_tags;  // all ones: the stack is empty, and no MMX register is in use
+  uint32_t flags;
+  uint32_t zero;
+};
 
 struct Report {
   std::atomic<uint32_t> done;  // the sequence that was executed; kDead when the process ended
@@ -119,6 +132,9 @@ struct Report {
   StateReport state;
   FaultReport fault;
   uint64_t results[kCalls];
+  uint32_t inspected;  // threads that filled their entry below
+  uint32_t zero;
+  ThreadState team[kTeam];
   char text[kText];
 };
 

@@ -46,6 +46,9 @@ struct SessionSpec {
   uint64_t placement_draw = 0;     // decides for each buffer which end touches the guard page
   std::vector<int> cpus;           // one for each thread of the team, in turn; empty: inherited
   bool trusted = false;            // peers, baselines, oracle: may open the listed libraries, JIT, make threads
+  // A runtime in the process that is no candidate's does what the filter refuses: it is told no and may go on, files of
+  // the jail may be opened.
+  bool lenient_filter = false;
   WallMode walls = WallMode::kAll;
 };
 
@@ -96,6 +99,13 @@ class Session {
 
   // One unit.  No calls at all is the null unit.  Error: our own trouble.
   Result<UnitOutcome> Run(std::span<const Call> calls, std::chrono::nanoseconds limit, WaitMode mode);
+
+  // A null unit after which every thread of the team has told its control registers.  Outputs must have been looked
+  // at before: the process runs on meanwhile.
+  Result<UnitOutcome> Inspect(std::chrono::nanoseconds limit);
+  // What the kernel says is no longer as it was when the artifact had been loaded: executable mappings, signal
+  // handlers and masks, more threads, their names and processors, timers.  None: /proc does not tell us here.
+  std::optional<std::vector<std::string>> ChangesSinceStart() const;
 
   bool stopped() const;
   pid_t pid() const;

@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "sandbox/buffer.h"
 #include "sandbox/jailed_process.h"
+#include "sandbox/process_facts.h"
 #include "sandbox/ring.h"
 #include "sandbox/session.h"
 
@@ -31,6 +32,7 @@ struct Session::State {
   uint32_t sequence = 0;
   int64_t cpu_ns = 0;       // of the process when it was last stopped
   std::vector<int> pinned;  // threads that have a processor of their own
+  ProcessFacts facts;       // when the artifact had just been loaded; empty for trusted code
   std::optional<jail::RefusalReport> refusal;
 
   uint64_t SlotAddress(int buffer, int slot) const;
