@@ -15,6 +15,8 @@ namespace assay {
 namespace {
 
 constexpr std::chrono::seconds kProbeLimit{5};
+// The address sanitizer keeps a byte for every eight of the address space, and reserves its heap beside.
+constexpr uint64_t kShadowBytes = uint64_t{1} << 46;
 
 // What an artifact asked for, so that a second process of it at the same sizes need not ask again.
 class AskedSizes {
@@ -65,6 +67,12 @@ SessionSpec BaseSpec(const InstanceSpec& spec) {
   if (!artifact.libraries.empty()) {
     for (const char* name : {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"})
       session.environment.emplace_back(name, std::to_string(spec.threads));
+  }
+  // Without /proc it cannot read options, and needs none: the runner's own handler comes later and keeps the faults.
+  if (!artifact.sanitizer.empty()) {
+    session.environment.emplace_back("LD_PRELOAD", artifact.sanitizer.filename().string());
+    session.lenient_filter = true;
+    session.limits.address_space = kShadowBytes;
   }
   return session;
 }

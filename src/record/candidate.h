@@ -78,6 +78,7 @@ struct Artifact {
   std::vector<std::string> command;              // as run inside the build jail
   std::vector<std::filesystem::path> libraries;  // shared libraries it may load besides the C, C++ and OpenMP runtimes
   std::vector<std::string> unset;                // environment variables its process must not see
+  std::filesystem::path sanitizer;               // the runtime of a sanitizer build, which must come first; else empty
   std::string info_symbol;                       // `info` of a peer, or ""
   bool trusted_code = false;  // baselines, peers: own process, looser code policy, same answer checks
   double build_seconds = 0;

@@ -23,6 +23,7 @@ namespace assay {
 enum class BuildVariant {
   kPrimary,
   kSecondCompiler,  // another compiler: may only reject
+  kSanitized,       // address and undefined-behaviour checks compiled in: may only reject
 };
 
 class Builder {

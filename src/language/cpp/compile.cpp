@@ -52,6 +52,7 @@ std::vector<std::string> LinkCommand(const CompileJob& job) {
     argv.push_back("-Wl,--defsym=__dso_handle=" + job.policy.required_exports.front());
   argv.insert(argv.end(), job.link_flags.begin(), job.link_flags.end());
   argv.push_back(gcc ? "-fopenmp" : "-lgomp");
+  if (job.sanitized) argv.emplace_back("-fsanitize=address");
   return argv;
 }
 
@@ -150,7 +151,7 @@ std::vector<std::string> CompileCommand(const CompileJob& job) {
 }
 
 Result<CompileOutcome> Compile(const CompileJob& job) {
-  if (!job.policy.trusted_code) {
+  if (!job.policy.trusted_code || job.sanitized) {
     if (auto trouble = CheckSource(job.source)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
   }
   ASSAY_TRY(const Workshop workshop, Workshop::Open(job));

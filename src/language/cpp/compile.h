@@ -21,6 +21,7 @@ struct CompileJob {
   std::vector<std::string> flags;            // after those that every build gets
   std::vector<std::string> include_folders;  // bound into the jail; empty for candidates
   std::vector<std::string> link_flags;       // "-lopenblas"
+  bool sanitized = false;                    // links the address sanitizer's runtime
   FilePolicy policy;
   // Processor time of a step, so that a busy machine does not fail what an idle one builds; the wall
   // clock ends it at kWallTimes as much.

@@ -221,6 +221,26 @@ std::vector<std::string> FlagsFor(const Toolchain& toolchain, const std::vector<
   return mapped;
 }
 
+Result<std::filesystem::path> SanitizerRuntime() {
+  static const Result<std::filesystem::path> runtime = []() -> Result<std::filesystem::path> {
+    ASSAY_TRY(const Toolchain toolchain, PrimaryToolchain());
+    // The name as the linker would write it; the development link tells.
+    ASSAY_TRY(const std::string printed, Ask({toolchain.compiler.string(), "-print-file-name=libasan.so"}));
+    const fs::path development(Trim(printed));
+    std::error_code missing;
+    const fs::path real = fs::canonical(development, missing);
+    if (missing || !development.is_absolute()) {
+      return Error{ErrorCode::kUnavailable, "the address sanitizer's runtime is not installed; install libasan8"};
+    }
+    ASSAY_TRY(const std::string bytes, ReadFile(real, size_t{512} << 20));
+    const auto elf = ElfFile::Parse(bytes);
+    const auto found = elf ? FindShared(elf->Soname(), real.parent_path()) : std::nullopt;
+    if (!found) return Error{ErrorCode::kUnavailable, real.string() + " is not where the loader looks"};
+    return *found;
+  }();
+  return runtime;
+}
+
 bool IsRuntimeLibrary(std::string_view soname) {
   for (std::string_view known : {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libmvec.so.1", "libpthread.so.0",
                                  "libdl.so.2", "librt.so.1", "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6"}) {

@@ -46,6 +46,9 @@ struct Library {
 };
 Result<Library> FindLibrary(std::string_view name);
 
+// The address sanitizer's runtime of the primary compiler.  The error says what is missing.
+Result<std::filesystem::path> SanitizerRuntime();
+
 // The C, C++ and OpenMP runtimes, which are there in every jail.
 bool IsRuntimeLibrary(std::string_view soname);
 
