@@ -64,6 +64,14 @@ GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> 
   return draw;
 }
 
+std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int threads) {
+  const double most = static_cast<double>(wall_ns) * threads * (1 + kCpuShare) + kCpuAllowanceNs;
+  if (static_cast<double>(cpu_ns) <= most) return std::nullopt;
+  return fmt::format("{:.3f} ms of CPU time in units of {:.3f} ms together with {} thread{}",
+                     static_cast<double>(cpu_ns) / 1e6, static_cast<double>(wall_ns) / 1e6, threads,
+                     threads == 1 ? "" : "s");
+}
+
 Status EmptyCaches() {
   static const size_t bytes = 2 * static_cast<size_t>(LastLevelCacheBytes());
   static std::byte* const memory = [] {
@@ -162,13 +170,8 @@ Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, co
   if (refused) return refused;
   wall_ns_ += timing.wall_ns;
   cpu_ns_ += timing.cpu_ns;
-  const double most = static_cast<double>(wall_ns_) * spec_.threads * (1 + kCpuShare) + kCpuAllowanceNs;
-  if (!(static_cast<double>(cpu_ns_) <= most)) {
-    return std::optional<Rejected>(
-        Refuse(Reason::kLateWork, "work outside the unit",
-               fmt::format("{:.3f} ms of CPU time in units of {:.3f} ms together with {} threads",
-                           static_cast<double>(cpu_ns_) / 1e6, static_cast<double>(wall_ns_) / 1e6, spec_.threads)));
-  }
+  if (const auto why = WorkOutsideUnits(cpu_ns_, wall_ns_, spec_.threads))
+    return std::optional<Rejected>(Refuse(Reason::kLateWork, "work outside the unit", *why));
   std::vector<TimedCall> calls;
   for (size_t call = 0; call < request.slots.size(); ++call) {
     const std::span<const double> scalars = inputs.Scalars(request.contents[call]);

@@ -78,6 +78,10 @@ class Contestant {
   int64_t wall_ns_ = 0, cpu_ns_ = 0;  // of all units so far
 };
 
+// Check 13: more CPU time than `threads` processors had while the units ran, with room for clocks that lag.  The
+// arithmetic, when it is too much.
+std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int threads);
+
 // Reads twice the last-level cache on every processor, so that neither inputs nor outputs nor code
 // of a stopped process are in any cache, nor their pages in a translation buffer.
 Status EmptyCaches();
