@@ -19,6 +19,7 @@ Checks VerifyChecks() {
   checks.push_back(MakeMemoryCheck());
   checks.push_back(MakeHistoryCheck());
   checks.push_back(MakeDeterminismCheck());
+  checks.push_back(MakeRelationsCheck());
   checks.push_back(MakeTimedShapesCheck());
   return checks;
 }

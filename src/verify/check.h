@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "record/seams.h"
 #include "record/verdict.h"
 #include "verify/examination.h"
 
@@ -35,10 +36,14 @@ std::unique_ptr<Check> MakeGlanceCheck();       // 3, 4: a few hidden shapes, re
 std::unique_ptr<Check> MakeTimedGlanceCheck();  // one audited call at the headline's timed shape
 std::unique_ptr<Check> MakeShapesCheck();       // 3, 5: hidden shapes, edges, tails, primes, one large
 std::unique_ptr<Check> MakeRegimesCheck();      // 4: regimes mixed and pure, one-hot operands
+std::unique_ptr<Check> MakeRelationsCheck();    // 6: the contract's relations, one element changed
 std::unique_ptr<Check> MakeMemoryCheck();       // 7: guards on both sides, poison, complementary poison
 std::unique_ptr<Check> MakeTimedShapesCheck();  // units at every timed shape, the same slot again
 std::unique_ptr<Check> MakeDeterminismCheck();  // 9
 std::unique_ptr<Check> MakeHistoryCheck();      // 10
+
+// 11, in the exam.  Both must outlive the check.
+std::unique_ptr<Check> MakeSanitizerCheck(const Candidate& candidate, Builder& builder);
 
 // The check that a reason belongs to, where any unit may have tripped over it ("memory",
 // "machine state"); else the check that was running.

@@ -118,6 +118,7 @@ Checks ExamChecks(const ExamPlan& plan) {
   Checks checks;
   checks.push_back(std::make_unique<RebuildCheck>(plan));
   checks.push_back(std::make_unique<SecondCompilerCheck>(plan));
+  checks.push_back(MakeSanitizerCheck(*plan.candidate, *plan.builder));
   checks.push_back(std::make_unique<FullComparisonCheck>());
   return checks;
 }

@@ -238,7 +238,15 @@ Result<std::optional<Rejected>> Examination::RunOnce(const Case& c) {
     if (refused && slot > 0) return BlamedOnHistory(c, slot, std::move(*refused));
     if (refused) return refused;
   }
-  return std::optional<Rejected>();
+  return CheckMachine(probe, c);
+}
+
+Result<std::optional<Rejected>> Examination::CheckMachine(Probe& probe, const Case& c) {
+  bool unseen = false;
+  ASSAY_TRY(std::optional<Rejected> refused, probe.CheckMachine(unseen));
+  if (unseen) NotChecked("executable mappings, signal handlers and threads: /proc does not show a jailed process here");
+  if (!refused) return refused;
+  return std::optional(Annotated(std::move(*refused), c, ""));
 }
 
 Result<std::optional<Rejected>> Examination::RunAlone(const Case& c, size_t slot) {

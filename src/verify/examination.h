@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -88,6 +89,8 @@ class Examination {
   Result<std::optional<Rejected>> CheckSlot(Probe& probe, const Case& c, size_t slot);
   // Of these, unwritten elements alone.
   Result<std::optional<Rejected>> CheckWritten(Probe& probe, const Case& c, size_t slot);
+  // Check 8, of a process whose outputs have been looked at.
+  Result<std::optional<Rejected>> CheckMachine(Probe& probe, const Case& c);
   // The comparison alone, of slices that the caller chose; for the exam.
   Result<std::optional<Rejected>> CompareSlices(Probe& probe, const Case& c, size_t slot,
                                                 std::span<const int64_t> slices, size_t honest_slices);
@@ -102,6 +105,11 @@ class Examination {
   Seed CaseSeed(std::string_view check, uint64_t ordinal) const;
   Seed SlotSeed(const Case& c, size_t slot) const { return c.seed.Derive("slot", slot); }
   void CountCase() { ++cases_; }
+  // What this check could not ask here, and why: kept beside its record, so that nobody reads it as passed.
+  void NotChecked(const std::string& what) {
+    if (std::find(not_checked_.begin(), not_checked_.end(), what) == not_checked_.end()) not_checked_.push_back(what);
+  }
+  const std::vector<std::string>& not_checked() const { return not_checked_; }
 
  private:
   Result<std::optional<Rejected>> RunOnce(const Case& c);
@@ -123,6 +131,7 @@ class Examination {
   Subject subject_;
   std::vector<SeenDraws> seen_draws_;  // of the last calls
   Answers scratch_;                    // answers that the bank does not keep
+  std::vector<std::string> not_checked_;
   int64_t cases_ = 0, excluded_ = 0, elements_ = 0;
 };
 

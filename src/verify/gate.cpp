@@ -157,8 +157,8 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
     Examination examination(subject);
     auto outcome = check->Run(examination);
     if (!outcome.ok()) return Annotate(std::move(outcome).error(), "check " + std::string(check->name()));
-    records.push_back(
-        {std::string(check->name()), examination.cases(), duration<double>(steady_clock::now() - start).count()});
+    records.push_back({std::string(check->name()), examination.cases(),
+                       duration<double>(steady_clock::now() - start).count(), examination.not_checked()});
     elements += examination.elements();
     excluded += examination.excluded();
     if (!outcome.value()) continue;

@@ -24,6 +24,17 @@ bool IsNan(const Tensor& tensor, std::span<const std::byte> bytes, int64_t offse
   return std::isnan(LoadElement(tensor.dtype, bytes, offset));
 }
 
+// Axes and strides of another shape in a call that was made for the process's own.
+void SetSizes(const Contract& contract, const Shape& shape, ::assay::Call& call) {
+  for (size_t a = 0; a < contract.arguments.size(); ++a) {
+    const ArgumentRef& argument = contract.arguments[a];
+    if (argument.kind == ArgumentKind::kAxis)
+      call.arguments[a] = IntegerArgument{static_cast<uint64_t>(shape.axes.at(argument.name))};
+    if (argument.kind == ArgumentKind::kStride)
+      call.arguments[a] = IntegerArgument{static_cast<uint64_t>(shape.strides.at(argument.name))};
+  }
+}
+
 }  // namespace
 
 Probe::Probe(ProbeSpec spec, Instance instance, Stream draws)
@@ -32,7 +43,8 @@ Probe::Probe(ProbeSpec spec, Instance instance, Stream draws)
       draws_(std::move(draws)),
       drawn_(instance_.slots()),
       before_(instance_.slots(), Contents(spec_.contract->tensors.size())),
-      written_(instance_.slots(), true) {}
+      written_(instance_.slots(), true),
+      smaller_(instance_.slots()) {}
 
 Result<ProbeOutcome> Probe::Start(const ProbeSpec& spec, Stream draws) {
   InstanceSpec instance;
@@ -52,6 +64,7 @@ Result<ProbeOutcome> Probe::Start(const ProbeSpec& spec, Stream draws) {
 Result<DrawnCall> Probe::Load(size_t slot, Values values, const Seed& seed, bool complement) {
   instance_.PoisonOutputs(slot, draws_.Next(), complement);
   written_[slot] = false;
+  smaller_[slot].reset();
   ASSAY_TRY(drawn_[slot], DrawCall(*spec_.contract, spec_.shape, values, seed,
                                    [&](size_t tensor) { return instance_.InputBytes(tensor, slot); }));
   KeepBefore(slot);
@@ -69,6 +82,7 @@ void Probe::KeepBefore(size_t slot) {
 void Probe::LoadBytes(size_t slot, const TimedCall& call) {
   instance_.PoisonOutputs(slot, draws_.Next());
   written_[slot] = false;
+  smaller_[slot].reset();
   drawn_[slot] = {call.scalars, call.structured, ""};
   for (size_t t = 0; t < call.tensors.size(); ++t) {
     const std::span<const std::byte> from = call.Read(t);
@@ -98,6 +112,7 @@ Result<std::optional<Rejected>> Probe::Run(std::span<const size_t> slots) {
       if (auto* rejected = std::get_if<Rejected>(&prepared)) return std::optional(std::move(*rejected));
     }
     calls.push_back(instance_.CallFor(slot, drawn_[slot].scalars));
+    if (smaller_[slot]) SetSizes(*spec_.contract, *smaller_[slot], calls.back());
   }
   ASSAY_TRY(std::optional<Rejected> refused, RunCalls(calls, slots));
   for (size_t i = 0; i < slots.size() && !refused; ++i) {
@@ -118,30 +133,65 @@ Result<std::optional<Rejected>> Probe::RunCalls(std::span<const ::assay::Call> c
   ASSAY_TRY(CallsOutcome outcome, instance_.RunUnit(calls, spec_.limit, WaitMode::kSleep, spec_.stage));
   for (const size_t slot : slots) written_[slot] = true;
   if (auto* rejected = std::get_if<Rejected>(&outcome)) return std::optional(std::move(*rejected));
-  return instance_.CheckGuards(spec_.stage);
+  ASSAY_TRY(std::optional<Rejected> outside, instance_.CheckGuards(spec_.stage));
+  for (const size_t slot : slots) {
+    if (!outside) outside = CheckBeyond(slot);
+  }
+  return outside;
 }
 
-Result<std::optional<Rejected>> Probe::RunSmaller(size_t slot, const Shape& smaller, const DrawnCall& drawn) {
-  drawn_[slot] = drawn;
-  ::assay::Call call = instance_.CallFor(slot, drawn.scalars);
-  for (size_t a = 0; a < spec_.contract->arguments.size(); ++a) {
-    const ArgumentRef& argument = spec_.contract->arguments[a];
-    const auto& values = argument.kind == ArgumentKind::kAxis ? smaller.axes : smaller.strides;
-    if (argument.kind != ArgumentKind::kAxis && argument.kind != ArgumentKind::kStride) continue;
-    call.arguments[a] = IntegerArgument{static_cast<uint64_t>(values.at(argument.name))};
+Result<DrawnCall> Probe::LoadSmaller(size_t slot, const Shape& smaller, Values values, const Seed& seed) {
+  instance_.PoisonOutputs(slot, draws_.Next());
+  written_[slot] = false;
+  smaller_[slot] = std::make_unique<Shape>(smaller);
+  ASSAY_TRY(drawn_[slot], DrawCall(*spec_.contract, smaller, values, seed, [&](size_t tensor) {
+              return instance_.InputBytes(tensor, slot).first(SpanOf(tensor, slot));
+            }));
+  KeepBefore(slot);
+  return drawn_[slot];
+}
+
+size_t Probe::SpanOf(size_t tensor, size_t slot) const {
+  const size_t whole = instance_.OutputBytes(tensor, slot).size();
+  if (!smaller_[slot]) return whole;
+  const auto layout = LayoutOf(*spec_.contract, spec_.contract->tensors[tensor], *smaller_[slot]);
+  return layout.ok() ? std::min(whole, static_cast<size_t>(layout.value().byte_span)) : whole;
+}
+
+std::optional<Rejected> Probe::CheckBeyond(size_t slot) const {
+  if (!smaller_[slot]) return std::nullopt;
+  for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
+    const Tensor& tensor = spec_.contract->tensors[t];
+    if (tensor.role == Role::kIn || !instance_.Present(t)) continue;
+    const std::span<const std::byte> now = instance_.OutputBytes(t, slot);
+    const size_t whole = now.size(), own = SpanOf(t, slot);
+    if (own == whole) continue;
+    const std::vector<std::byte>& before = before_[slot][t];  // empty but for inout tensors
+    if (before.empty() ? instance_.StillPoison(t, slot, own, whole - own)
+                       : std::memcmp(before.data() + own, now.data() + own, whole - own) == 0) {
+      continue;
+    }
+    Rejected rejected;
+    rejected.stage = spec_.stage;
+    rejected.reason = Reason::kWroteOutside;
+    rejected.check = "memory";
+    rejected.evidence = tensor.name + ": written behind its " + std::to_string(own) +
+                        " bytes, where a larger call of this process has its output";
+    return rejected;
   }
-  return RunCalls(std::span(&call, 1), std::span(&slot, 1));
+  return std::nullopt;
 }
 
 TimedCall Probe::Call(size_t slot) const {
   TimedCall call;
   call.contract = spec_.contract;
-  call.shape = &spec_.shape;
+  call.shape = &ShapeOf(slot);
   call.scalars = drawn_[slot].scalars;
   call.structured = drawn_[slot].structured;
   for (size_t t = 0; t < spec_.contract->tensors.size(); ++t) {
-    call.tensors.push_back(instance_.OutputBytes(t, slot));
-    call.before.emplace_back(before_[slot][t]);
+    call.tensors.push_back(instance_.OutputBytes(t, slot).first(SpanOf(t, slot)));
+    const std::span<const std::byte> before(before_[slot][t]);
+    call.before.push_back(before.first(std::min(before.size(), SpanOf(t, slot))));
   }
   return call;
 }
@@ -162,7 +212,9 @@ std::optional<Probe::Unwritten> Probe::FindUnwritten(size_t slot) const {
     const Tensor& tensor = spec_.contract->tensors[t];
     if (tensor.role != Role::kOut || !instance_.Present(t) || !Info(tensor.dtype).has_nan) continue;
     if (spec_.shape.aliases.contains(tensor.name)) continue;  // it was full of its input
-    const TensorLayout& layout = instance_.LayoutOf(t);
+    const auto laid = LayoutOf(*spec_.contract, tensor, ShapeOf(slot));
+    if (!laid.ok()) continue;
+    const TensorLayout& layout = laid.value();
     const auto bytes = instance_.OutputBytes(t, slot);
     const size_t width = ByteSize(tensor.dtype, 1);
     for (int64_t e = 0; e < layout.element_count; ++e) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +42,8 @@ class Probe {
   static Result<ProbeOutcome> Start(const ProbeSpec& spec, Stream draws);
 
   size_t slots() const { return instance_.slots(); }
+  // The artifact packs some inputs ahead of its calls, for the process's own shape.
+  bool prepares() const { return instance_.PrepareCall(0).has_value(); }
   const ProbeSpec& spec() const { return spec_; }
 
   // Poisons the slot, then draws a call into it.
@@ -52,9 +55,9 @@ class Probe {
   // The loaded slots as one unit; every other slot is a decoy.  Then guards, decoys and machine state.
   Result<std::optional<Rejected>> Run(std::span<const size_t> slots);
   Result<std::optional<Rejected>> Run(size_t slot) { return Run(std::span(&slot, 1)); }
-  // One call of a loaded slot with other axes than the process was made for; pointers as they are.
-  // Everything beyond the smaller outputs must stay poison.
-  Result<std::optional<Rejected>> RunSmaller(size_t slot, const Shape& smaller, const DrawnCall& drawn);
+  // Poisons the slot, then draws a call into it with other axes than the process was made for; every tensor of it must
+  // fit where the larger one's lies.  What is beyond its outputs must stay poison.
+  Result<DrawnCall> LoadSmaller(size_t slot, const Shape& smaller, Values values, const Seed& seed);
 
   // The slot as the audit sees it; valid while the probe lives and runs nothing.
   TimedCall Call(size_t slot) const;
@@ -72,6 +75,11 @@ class Probe {
   // Lets the process run on without a call and says whether an output of the slot changes meanwhile.
   Result<bool> ChangesLater(size_t slot, int null_units);
 
+  // What the calls left behind in the process, once its outputs have been looked at.
+  Result<std::optional<Rejected>> CheckMachine(bool& unseen) {
+    return instance_.CheckMachine(spec_.limit, spec_.stage, unseen);
+  }
+
   std::span<std::byte> InputBytes(size_t tensor, size_t slot) { return instance_.InputBytes(tensor, slot); }
 
  private:
@@ -81,6 +89,10 @@ class Probe {
   // Keeps what the tensors that are changed in place, or lend their memory, hold now: the call that comes
   // will overwrite it.
   void KeepBefore(size_t slot);
+  const Shape& ShapeOf(size_t slot) const { return smaller_[slot] ? *smaller_[slot] : spec_.shape; }
+  // Bytes of this tensor that the slot's call may touch.
+  size_t SpanOf(size_t tensor, size_t slot) const;
+  std::optional<Rejected> CheckBeyond(size_t slot) const;
   Result<std::optional<Rejected>> RunCalls(std::span<const ::assay::Call> calls, std::span<const size_t> slots);
 
   ProbeSpec spec_;
@@ -89,6 +101,8 @@ class Probe {
   std::vector<DrawnCall> drawn_;
   std::vector<Contents> before_;  // by slot; empty but for inout tensors
   std::vector<bool> written_;     // holds an answer: poison it again before it serves as a decoy
+  // By slot; none: the shape that the process was made for.  On the heap, because calls point at it.
+  std::vector<std::unique_ptr<Shape>> smaller_;
 };
 
 }  // namespace assay

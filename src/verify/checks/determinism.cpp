@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
+#include <vector>
 
 #include "contract/shape.h"
 #include "verify/check.h"
@@ -25,22 +26,36 @@ class DeterminismCheck : public Check {
     if (first.refused) return std::move(first.refused);
     ASSAY_TRY(std::optional<Rejected> refused, RepeatsTo(examination, c, first.outputs));
     if (refused) return refused;
-    return Elsewhere(examination, c, first, stream.Next());
+    for (const int threads : Counts(examination)) {
+      ASSAY_TRY(refused, Elsewhere(examination, c, first, threads, stream.Next()));
+      if (refused) return refused;
+    }
+    return std::optional<Rejected>();
   }
 
  private:
-  // One thread instead of all, elsewhere in memory.
-  static Result<std::optional<Rejected>> Elsewhere(Examination& examination, Case c, const FreshRun& first,
+  // The budget again, at other addresses; one thread; and a number that divides few things, where the contract does not
+  // fix the number.
+  static std::vector<int> Counts(const Examination& examination) {
+    const int budget = examination.subject().threads;
+    std::vector<int> counts{budget};
+    if (budget != 1) counts.push_back(1);
+    if (examination.contract().policy.threads == 0 && budget != kOdd) counts.push_back(kOdd);
+    return counts;
+  }
+  static constexpr int kOdd = 3;
+
+  static Result<std::optional<Rejected>> Elsewhere(Examination& examination, Case c, const FreshRun& first, int threads,
                                                    uint64_t placement) {
     c.placement = placement;
-    c.threads = 1;
-    ASSAY_TRY(FreshRun one, RunFresh(examination, c, true));
-    if (one.refused) return std::move(one.refused);
-    if (examination.contract().policy.deterministic != Determinism::kYes || one.outputs == first.outputs) {
+    c.threads = threads;
+    ASSAY_TRY(FreshRun other, RunFresh(examination, c, true));
+    if (other.refused) return std::move(other.refused);
+    if (examination.contract().policy.deterministic != Determinism::kYes || other.outputs == first.outputs) {
       return std::optional<Rejected>();
     }
     return std::optional(
-        Differs(examination, c, one.regimes, first.outputs, one.outputs,
+        Differs(examination, c, other.regimes, first.outputs, other.outputs,
                 "another number of threads or other addresses gave other bits, which the policy forbids"));
   }
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "contract/shape.h"
 #include "verify/check.h"
@@ -27,13 +29,15 @@ std::optional<Shape> SmallerShape(const Contract& contract, const Shape& shape) 
   for (const Tensor& tensor : contract.tensors) {
     const auto small = LayoutOf(contract, tensor, dense.value());
     const auto large = LayoutOf(contract, tensor, shape);
-    if (!small.ok() || !large.ok() || small.value().byte_span > large.value().byte_span) return std::nullopt;
+    // Between padded rows a dense smaller one would write where the larger call may not.
+    if (!small.ok() || !large.ok() || small.value().byte_span > large.value().byte_span || large.value().padded)
+      return std::nullopt;
   }
   return std::move(dense).value();
 }
 
-// A call of NaNs, another shape at the same addresses, and new contents at old addresses: none may
-// leave a trace in a later answer.
+// A call of NaNs, another shape at the same addresses, new contents at old addresses, and two problems whose calls
+// alternate: none may leave a trace in a later answer.
 class HistoryCheck : public Check {
  public:
   std::string_view name() const override { return "history"; }
@@ -79,7 +83,11 @@ class HistoryCheck : public Check {
       if (auto* rejected = std::get_if<Rejected>(&started))
         return std::optional(examination.Annotated(std::move(*rejected), c, ""));
     }
-    return Steps(examination, std::get<Probe>(started), c);
+    ASSAY_TRY(std::optional<Rejected> refused, Steps(examination, std::get<Probe>(started), c));
+    if (refused) return refused;
+    ASSAY_TRY(refused, examination.CheckMachine(std::get<Probe>(started), c));
+    if (refused) return refused;
+    return Interleaved(examination, c);
   }
 
   static Result<bool> CallWithNan(Examination& examination, Probe& probe, const Case& c) {
@@ -107,21 +115,60 @@ class HistoryCheck : public Check {
     return std::optional<Rejected>();
   }
 
-  // A smaller call in the same process and at the same addresses; only its survival is looked at
-  // here, the steps around it see what it left behind.
+  // A smaller call in the same process and at the same addresses, right by itself.
   static Result<std::optional<Rejected>> OtherShape(Examination& examination, Probe& probe, const Case& c) {
     const auto smaller = SmallerShape(examination.contract(), c.shape);
-    if (!smaller) return std::optional<Rejected>();
-    ASSAY_TRY(DrawnCall drawn, probe.Load(0, Values::kFirst, c.seed.Derive("smaller")));
-    ASSAY_TRY(drawn, DrawCall(examination.contract(), *smaller, Values::kFirst, c.seed.Derive("smaller", 1),
-                              [&](size_t tensor) { return probe.InputBytes(tensor, 0); }));
+    if (!smaller || probe.prepares()) return std::optional<Rejected>();
+    const Case other = At(c, *smaller, "smaller");
+    ASSAY_TRY(const DrawnCall drawn, probe.LoadSmaller(0, *smaller, other.calls[0], examination.SlotSeed(other, 0)));
     examination.CountCase();
-    ASSAY_TRY(std::optional<Rejected> refused, probe.RunSmaller(0, *smaller, drawn));
-    if (!refused) return refused;
-    Case other = c;
-    other.shape = *smaller;
-    return std::optional(examination.Annotated(std::move(*refused), other, drawn.regimes));
+    ASSAY_TRY(std::optional<Rejected> refused, probe.Run(0));
+    if (refused) return std::optional(examination.Annotated(std::move(*refused), other, drawn.regimes));
+    ASSAY_TRY(refused, examination.CheckSlot(probe, other, 0));
+    if (refused) return examination.BlamedOnHistory(other, 0, std::move(*refused));
+    return refused;
   }
+
+  // Two problems of different sizes whose calls alternate within one unit, as layers of a model do: what a kernel keeps
+  // of the one must not serve the other.
+  static Result<std::optional<Rejected>> Interleaved(Examination& examination, const Case& first) {
+    const auto smaller = SmallerShape(examination.contract(), first.shape);
+    Case c = first;
+    c.calls.assign(kInterleaved, Values::kMixed);
+    c.seed = first.seed.Derive("interleaved");
+    ASSAY_TRY(ProbeOutcome started, examination.StartProbe(c));
+    if (auto* rejected = std::get_if<Rejected>(&started))
+      return std::optional(examination.Annotated(std::move(*rejected), c, ""));
+    Probe& probe = std::get<Probe>(started);
+    std::vector<size_t> slots;
+    std::vector<Case> cases;
+    for (size_t slot = 0; slot < kInterleaved; ++slot) {
+      const bool small = slot % 2 == 1 && smaller && !probe.prepares();
+      cases.push_back(small ? At(c, *smaller, "other") : c);
+      const Seed seed = examination.SlotSeed(cases.back(), slot);
+      const auto loaded =
+          small ? probe.LoadSmaller(slot, *smaller, c.calls[slot], seed) : probe.Load(slot, c.calls[slot], seed);
+      if (!loaded.ok()) return loaded.error();
+      slots.push_back(slot);
+      examination.CountCase();
+    }
+    ASSAY_TRY(std::optional<Rejected> refused, probe.Run(slots));
+    if (refused) return std::optional(examination.Annotated(std::move(*refused), c, probe.drawn(0).regimes));
+    for (const size_t slot : slots) {
+      ASSAY_TRY(refused, examination.CheckSlot(probe, cases[slot], slot));
+      if (refused) return examination.BlamedOnHistory(cases[slot], slot, std::move(*refused));
+    }
+    return examination.CheckMachine(probe, c);
+  }
+
+  static Case At(const Case& c, const Shape& shape, std::string_view purpose) {
+    Case other = c;
+    other.shape = shape;
+    other.seed = c.seed.Derive(purpose);
+    return other;
+  }
+
+  static constexpr size_t kInterleaved = 4;
 };
 
 }  // namespace

@@ -390,6 +390,7 @@ class RelationsCheck : public Check {
                     .shape = &ran.inputs.shape,
                     .scalars = ran.inputs.scalars,
                     .tensors = {},
+                    .before = {},
                     .structured = false};
     for (const auto& bytes : ran.inputs.tensors) given.tensors.emplace_back(bytes);
     probe.LoadBytes(0, given);

@@ -27,7 +27,9 @@ Result<FreshRun> RunFresh(Examination& examination, const Case& c, bool compare)
   } else {
     ASSAY_TRY(ran.refused, examination.CheckWritten(probe, c, 0));
   }
-  if (!ran.refused) ran.outputs = probe.CopyOutputs(0);
+  if (ran.refused) return ran;
+  ran.outputs = probe.CopyOutputs(0);
+  ASSAY_TRY(ran.refused, examination.CheckMachine(probe, c));
   return ran;
 }
 

@@ -65,7 +65,7 @@ class TimedShapesCheck : public Check {
             examination.Refuse(Reason::kLateWork, "an output changed after the unit had ended"), now, drawn.regimes));
       }
     }
-    return std::optional<Rejected>();
+    return examination.CheckMachine(probe, c);
   }
 };
 
