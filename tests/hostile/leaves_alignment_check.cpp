@@ -1,0 +1,20 @@
+// assay:expect rejected machine_state
+// SPDX-License-Identifier: Apache-2.0
+// Returns with the flag set that turns every unaligned access of whoever runs next into a fault.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+  asm volatile("subq $128, %%rsp\n\tpushfq\n\torq $0x40000, (%%rsp)\n\tpopfq\n\taddq $128, %%rsp" : : : "memory", "cc");
+}
