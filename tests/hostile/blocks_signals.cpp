@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Blocks every signal that can be blocked, so that nothing interrupts its loop, and does not unblock them.
 #include <assay/contract.h>
 

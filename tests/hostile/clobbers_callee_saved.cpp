@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Returns with another value in a register that belongs to its caller.
 #include <assay/contract.h>
 

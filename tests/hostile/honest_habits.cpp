@@ -1,5 +1,6 @@
 // assay:expect verified
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: honest, contract: softmax_rows
 // The neighbour of the careless: arithmetic that wraps where it may, loads that are not aligned, numbers on the x87
 // stack and in an MMX register that are taken off again, signals blocked and unblocked, a plan for each width,
 // flush-to-zero in every thread and back.

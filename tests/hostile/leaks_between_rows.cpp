@@ -1,5 +1,6 @@
 // assay:expect rejected wrong_answer
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: cross-talk, contract: softmax_rows
 // Every element is within its bound, but in each row one of them is a rounding off, and which one hangs on all the
 // other rows: what a row answers must depend on that row alone.
 #include <assay/contract.h>

@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Returns with the flag set that turns every unaligned access of whoever runs next into a fault.
 #include <assay/contract.h>
 

@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Switches flush-to-zero on in every thread of the team but the first, whose control word is looked at after each call,
 // and leaves it on for whatever these threads compute next.
 #include <assay/contract.h>

@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Uses an MMX register and returns without the instruction that gives the x87 unit back.
 #include <assay/contract.h>
 

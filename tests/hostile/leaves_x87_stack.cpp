@@ -1,5 +1,6 @@
 // assay:expect rejected machine_state
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: machine-state, contract: softmax_rows
 // Leaves a number on the x87 stack with each call; the eighth caller's own numbers no longer fit.
 #include <assay/contract.h>
 

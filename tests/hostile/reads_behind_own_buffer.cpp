@@ -1,5 +1,6 @@
 // assay:expect rejected read_outside
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: own-memory, contract: softmax_rows
 // One element too many is read from a buffer of the kernel's own, where no guard page of ours lies behind it.
 #include <assay/contract.h>
 

@@ -1,5 +1,6 @@
 // assay:expect rejected depends_on_history
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: state, contract: softmax_rows
 // Makes a plan for the first call and keeps it as long as it is large enough: the next problem of another width is read
 // with the old one's row length. Right in every process that sees one shape only.
 #include <assay/contract.h>

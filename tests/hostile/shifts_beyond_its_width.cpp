@@ -1,5 +1,6 @@
 // assay:expect rejected crash
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: undefined, contract: softmax_rows
 // A shift by the width of its type or more means one thing in a scalar register and another in a vector.
 #include <assay/contract.h>
 
