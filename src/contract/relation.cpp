@@ -20,7 +20,6 @@ namespace {
 
 // Small enough that nothing drawn from ordinary values leaves the normal range of f16 and up.
 constexpr int kLargestPower = 6;
-
 bool IsInput(const Tensor& tensor) { return tensor.role != Role::kOut; }
 bool IsOutput(const Tensor& tensor) { return tensor.role != Role::kIn; }
 
@@ -111,10 +110,15 @@ Status TieOutputs(const Contract& contract, const Shape& first, const Shape& sec
 }
 
 bool ToItself(size_t, const std::vector<int64_t>&, std::vector<int64_t>&) { return true; }
-
 int64_t ExtentOf(const Shape& shape, const std::string& axis) {
   const auto found = shape.axes.find(axis);
   return found == shape.axes.end() ? 0 : found->second;
+}
+
+size_t AbsentOf(const Relation& relation, const Shape& shape) {
+  return static_cast<size_t>(std::count_if(relation.of.begin(), relation.of.end(), [&](const std::string& name) {
+    return shape.absent_tensors.contains(name);
+  }));
 }
 
 // Redraws, or makes NaN, the elements of a tensor that `chosen` names.
@@ -239,10 +243,7 @@ class PermuteRule : public RelationRule {
 class ScaleRule : public RelationRule {
  public:
   using RelationRule::RelationRule;
-  bool Shows(const Shape& shape) const override {
-    return std::none_of(relation_.of.begin(), relation_.of.end(),
-                        [&](const std::string& name) { return shape.absent_tensors.contains(name); });
-  }
+  bool Shows(const Shape& shape) const override { return AbsentOf(relation_, shape) == 0; }
 
   Result<RelatedCall> Draw(CallInputs& first, Stream& stream) const override {
     RelatedCall related;
@@ -275,10 +276,7 @@ class ScaleRule : public RelationRule {
 class ShiftRule : public RelationRule {
  public:
   using RelationRule::RelationRule;
-  bool Shows(const Shape& shape) const override {
-    return std::none_of(relation_.of.begin(), relation_.of.end(),
-                        [&](const std::string& name) { return shape.absent_tensors.contains(name); });
-  }
+  bool Shows(const Shape& shape) const override { return AbsentOf(relation_, shape) == 0; }
 
   Result<RelatedCall> Draw(CallInputs& first, Stream&) const override {
     RelatedCall related;
@@ -397,9 +395,7 @@ class SumsToRule : public RelationRule {
  public:
   using RelationRule::RelationRule;
   bool Shows(const Shape& shape) const override {
-    return ExtentOf(shape, relation_.axis) >= 1 &&
-           std::any_of(relation_.of.begin(), relation_.of.end(),
-                       [&](const std::string& name) { return !shape.absent_tensors.contains(name); });
+    return ExtentOf(shape, relation_.axis) >= 1 && AbsentOf(relation_, shape) < relation_.of.size();
   }
 
   Result<RelatedCall> Draw(CallInputs& first, Stream&) const override {
@@ -426,10 +422,7 @@ class SumsToRule : public RelationRule {
 class UntouchedRule : public RelationRule {
  public:
   using RelationRule::RelationRule;
-  bool Shows(const Shape& shape) const override {
-    return std::any_of(relation_.of.begin(), relation_.of.end(),
-                       [&](const std::string& name) { return !shape.absent_tensors.contains(name); });
-  }
+  bool Shows(const Shape& shape) const override { return AbsentOf(relation_, shape) < relation_.of.size(); }
 
   Result<RelatedCall> Draw(CallInputs& first, Stream&) const override {
     RelatedCall related;
@@ -444,10 +437,7 @@ class UntouchedRule : public RelationRule {
 class PerturbOneRule : public RelationRule {
  public:
   using RelationRule::RelationRule;
-  bool Shows(const Shape& shape) const override {
-    return std::any_of(relation_.of.begin(), relation_.of.end(),
-                       [&](const std::string& name) { return !shape.absent_tensors.contains(name); });
-  }
+  bool Shows(const Shape& shape) const override { return AbsentOf(relation_, shape) < relation_.of.size(); }
 
   Result<RelatedCall> Draw(CallInputs& first, Stream& stream) const override {
     std::vector<size_t> present;

@@ -87,6 +87,7 @@ class HistoryCheck : public Check {
     if (refused) return refused;
     ASSAY_TRY(refused, examination.CheckMachine(std::get<Probe>(started), c));
     if (refused) return refused;
+    if (ordinal > 0) return refused;
     return Interleaved(examination, c);
   }
 
