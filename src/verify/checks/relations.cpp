@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "contract/given.h"
 #include "contract/shape.h"
 #include "contract/values.h"
 #include "verify/check.h"
@@ -421,11 +422,7 @@ class RelationsCheck : public Check {
   static Result<Answers> AnswersTo(Examination& examination, const TimedCall& call, const Seed& seed) {
     const Contract& contract = examination.contract();
     AnswerBank* const bank = examination.subject().bank;
-    const bool common =
-        bank != nullptr && std::none_of(contract.tensors.begin(), contract.tensors.end(), [](const Tensor& t) {
-          return t.compare &&
-                 (!t.compare->given.empty() || !t.compare->along.empty() || t.compare->kind == CompareClass::kIndex);
-        });
+    const bool common = bank != nullptr && !DependsOnCandidate(contract);
     if (common) {
       if (const Answers* const known = bank->Find(seed, 0)) return *known;
     }
