@@ -279,21 +279,31 @@ class RelationsCheck : public Check {
     });
   }
 
-  // Of the shapes that show something the one with the most in it; all tensors present, if there is such a one.
+  // Of the shapes that show something the one with the most in it: many slices of many outputs each, so that there is
+  // something to lean on and something that leans.  All tensors present, if there is such a one.
   static std::optional<size_t> Fittest(const Bench& bench, const std::function<bool(const Shape&)>& shows) {
+    const Contract& contract = bench.examination.contract();
     std::optional<size_t> best;
     for (size_t s = 0; s < bench.shapes.size(); ++s) {
       if (!shows(bench.shapes[s])) continue;
-      if (!best) {
-        best = s;
-        continue;
-      }
-      const Contract& contract = bench.examination.contract();
-      const size_t absent = bench.shapes[s].absent_tensors.size(), of_best = bench.shapes[*best].absent_tensors.size();
-      const int64_t slices = SliceCount(contract, bench.shapes[s]);
-      if (absent < of_best || (absent == of_best && slices > SliceCount(contract, bench.shapes[*best]))) best = s;
+      const auto rank = [&](const Shape& shape) {
+        return std::pair(-static_cast<int64_t>(shape.absent_tensors.size()), Breadth(contract, shape));
+      };
+      if (!best || rank(bench.shapes[s]) > rank(bench.shapes[*best])) best = s;
     }
     return best;
+  }
+
+  // The smaller of the number of slices and of the outputs of one.
+  static int64_t Breadth(const Contract& contract, const Shape& shape) {
+    const int64_t slices = std::max<int64_t>(SliceCount(contract, shape), 1);
+    int64_t outputs = 0;
+    for (const Tensor& tensor : contract.tensors) {
+      if (tensor.role == Role::kIn || shape.absent_tensors.contains(tensor.name)) continue;
+      const auto layout = LayoutOf(contract, tensor, shape);
+      if (layout.ok()) outputs += layout.value().element_count;
+    }
+    return std::min(slices, outputs / slices);
   }
 
   using Drawer = std::function<Result<RelatedCall>(CallInputs& first, Stream& stream)>;
