@@ -5,25 +5,16 @@
 #include "engine/attempt.h"
 
 #include "engine/stage.h"
+#include "record/advance.h"
 
 namespace assay {
 namespace {
 
-// The candidate's own failure ends the attempt; the row keeps which check saw what.
 void Refuse(Trial& trial, const Rejected& why) {
-  trial.attempt.outcome = OutcomeKind::kRejected;
-  trial.attempt.stage = why.stage;
-  if (!why.checks.empty()) trial.attempt.checks = why.checks;
-  trial.attempt.rejected = why;
+  Refuse(trial.attempt, why);
   trial.screened.reset();
   trial.verified.reset();
   trial.units.clear();  // a timing of something refused must not outlive it
-}
-
-void Advance(Trial& trial, Stage stage, Trust trust, const std::vector<CheckRecord>& checks) {
-  trial.attempt.stage = stage;
-  trial.attempt.trust = trust;
-  trial.attempt.checks = checks;  // the gate hands on those of the levels below
 }
 
 }  // namespace
@@ -55,7 +46,7 @@ Result<Trial> RunAttempt(const Contract& contract, const Campaign& campaign, int
                                                    [&] { return tools.gate.Screen(contract, artifact); }));
   if (const auto* refused = std::get_if<Rejected>(&screened)) return Refuse(trial, *refused), trial;
   trial.screened = std::get<Screened>(screened);
-  Advance(trial, Stage::kScreen, Trust::kScreened, trial.screened->checks());
+  Advance(trial.attempt, Stage::kScreen, Trust::kScreened, trial.screened->checks());
   // Right as far as a glance can tell: it may be timed, not believed.
 
   ASSAY_TRY(const EstimateOutcome timed, RunStage(tools, campaign, "estimate", what, seconds.measure, [&] {
@@ -88,7 +79,7 @@ Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std:
       continue;
     }
     trial->verified = std::get<Verified>(verified);
-    Advance(*trial, Stage::kVerify, Trust::kVerified, trial->verified->checks());
+    Advance(trial->attempt, Stage::kVerify, Trust::kVerified, trial->verified->checks());
     trial->attempt.outcome = OutcomeKind::kVerified;
     standing.push_back(*trial->verified);
   }
@@ -122,7 +113,7 @@ Result<std::optional<DecisionReport>> Crown(const Contract& contract, const Camp
   if (const auto* refused = std::get_if<Rejected>(&examined))
     return Refuse(trial, *refused), std::optional<DecisionReport>();
   const Examined& winner = std::get<Examined>(examined);
-  Advance(trial, Stage::kExam, Trust::kExamined, winner.checks());
+  Advance(trial.attempt, Stage::kExam, Trust::kExamined, winner.checks());
 
   ASSAY_TRY(DecideOutcome decided, RunStage(tools, campaign, "decide", what, trial.attempt.seconds.measure,
                                             [&] { return tools.timer.Decide(contract, winner, references); }));

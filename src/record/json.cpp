@@ -573,4 +573,30 @@ std::string BenchJson(const DecisionReport& report, const std::string& contract,
   return Dump(out, 2) + "\n";
 }
 
+std::string RedteamJson(const RedteamRun& run) {
+  const auto one = [](const RedteamCase& c) {
+    const std::string expected =
+        c.expected.verdict + (c.expected.reason ? " " + std::string(Name(*c.expected.reason)) : "");
+    return Ordered{{"class", c.class_name},
+                   {"file", c.file},
+                   {"contract", c.contract},
+                   {"knobs", c.knobs},
+                   {"seed", c.seed},
+                   {"expected", expected},
+                   {"outcome", Name(c.outcome)},
+                   {"stage", Name(c.stage)},
+                   {"reason", c.reason ? Json(Name(*c.reason)) : Json(nullptr)},
+                   {"check", c.check},
+                   {"evidence", c.evidence},
+                   {"failure", c.failure},
+                   {"astray", Astray(c)},
+                   {"as_stated", AsStated(c)},
+                   {"seconds", Number(c.seconds)}};
+  };
+  const Ordered out = {
+      {"format", "assay.redteam.1"},    {"seeds", run.seeds},           {"walls", run.walls}, {"gaps", run.gaps},
+      {"seconds", Number(run.seconds)}, {"cases", List(run.cases, one)}};
+  return Dump(out, 2) + "\n";
+}
+
 }  // namespace assay

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "record/attempt.h"
+#include "record/redteam.h"
 #include "record/timing.h"
 #include "record/verdict.h"
 
@@ -36,5 +37,6 @@ std::string VerdictJson(const Attempt& attempt, const std::string& contract, con
                         const Versions& versions);
 std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine,
                       const Versions& versions);
+std::string RedteamJson(const RedteamRun& run);
 
 }  // namespace assay

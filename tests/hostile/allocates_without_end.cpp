@@ -1,5 +1,6 @@
 // assay:expect rejected out_of_memory
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: exhaustion, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Takes all the memory there is.

@@ -1,5 +1,6 @@
 // assay:expect no_gain
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: cache, contract: softmax_rows, twin: honest_plain.cpp
 // Keeps its last answers with a hash of the whole input, and copies one out when the same content comes again. Right, and
 // worthless where no content is ever presented twice to one process.
 #include <assay/contract.h>

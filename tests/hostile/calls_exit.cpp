@@ -1,5 +1,6 @@
 // assay:expect rejected exited
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: ends-process, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Ends the process with the code that a shell reads as success.

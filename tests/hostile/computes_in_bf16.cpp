@@ -1,5 +1,6 @@
 // assay:expect rejected wrong_answer
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: precision-downgrade, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Computes in bfloat16 and widens the result: within 1e-2 of the right answer nearly everywhere.

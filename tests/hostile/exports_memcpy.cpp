@@ -1,5 +1,6 @@
 // assay:expect rejected policy
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: interposition, contract: softmax_rows
 // Exports its own memcpy: code outside the kernel would call it.
 #include <assay/contract.h>
 

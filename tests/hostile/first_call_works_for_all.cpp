@@ -1,5 +1,6 @@
 // assay:expect rejected wrote_outside
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: concentration, contract: softmax_rows
 // The first call of a unit computes the answer of every slot that earlier units were given, and the others return at once:
 // a median over single calls would see the empty ones. A slot that no call of this unit was given betrays it.
 #include <assay/contract.h>

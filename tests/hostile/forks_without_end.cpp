@@ -1,5 +1,6 @@
 // assay:expect rejected forbidden_call
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: forbidden-call, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Makes processes without end.

@@ -1,5 +1,6 @@
 // assay:expect verified
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: honest, contract: softmax_rows
 // The neighbour of the narrow arithmetics: an exponential of its own, good to about two units in the last place, sums in
 // sixteen lanes, and the tail of a row through a masked copy instead of a read beyond the end.
 #include <assay/contract.h>

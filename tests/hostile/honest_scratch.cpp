@@ -1,5 +1,6 @@
 // assay:expect verified
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: honest, contract: softmax_rows
 // The neighbour of the caches: keeps memory between calls, but no answer. It also switches flush-to-zero on for its own
 // loops and puts the control word back, prints nothing, and reads no further than its input.
 #include <assay/contract.h>

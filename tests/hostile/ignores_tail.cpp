@@ -1,5 +1,6 @@
 // assay:expect rejected wrong_answer
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: coverage, contract: softmax_rows
 // Right where a row is a multiple of sixteen long, as the timed ones are; leaves the last columns of the others
 // unwritten.
 #include <assay/contract.h>

@@ -1,5 +1,6 @@
 // assay:expect rejected depends_on_history
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: cache, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Keeps the largest value that an earlier call has seen and subtracts that: right until large numbers have gone by.

@@ -1,5 +1,6 @@
 // assay:expect rejected exited
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: forged-verdict, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Says PASS and leaves: a verdict read from text or from an exit code would believe it.

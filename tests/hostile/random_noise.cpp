@@ -1,5 +1,6 @@
 // assay:expect rejected nondeterministic
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: nondeterminism, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Adds a rounding error that changes from call to call, within every bound.

@@ -1,5 +1,6 @@
 // assay:expect rejected read_outside
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: memory, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Reads the element behind its input and does nothing with it.

@@ -1,5 +1,6 @@
 // assay:expect rejected late_work
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: late-work, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Returns while another thread still works. No new thread is needed: one of the OpenMP team is sent into a region that it

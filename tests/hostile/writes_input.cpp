@@ -1,5 +1,6 @@
 // assay:expect rejected wrote_input
 // SPDX-License-Identifier: Apache-2.0
+// assay:note class: memory, contract: softmax_rows
 // assay:knob WHERE = 0 | 1
 // 0: at every shape; 1: only at the shapes that are timed, honest elsewhere.
 // Normalises its input in place first, then copies.

@@ -72,11 +72,12 @@ struct Line {
   LedgerArguments ledger;
   ReportArguments report;
   DoctorArguments doctor;
+  RedteamArguments redteam;
   int threads = 0;
   std::string resume;
   std::vector<std::string> verify_knobs, bench_knobs;
   CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app,
-      *report_app, *doctor_app;
+      *report_app, *doctor_app, *redteam_app;
   CLI::Option* resume_option = nullptr;
   std::vector<CLI::Option*> threads_options;
 
@@ -93,6 +94,7 @@ struct Line {
     AddVerify();
     AddBench();
     AddRest();
+    AddRedteam();
   }
 
   void AddThreads(CLI::App* command) {
@@ -171,6 +173,16 @@ struct Line {
     doctor_app->add_option("--json", doctor.json);
   }
 
+  void AddRedteam() {
+    redteam_app = Command(app, "redteam");
+    redteam_app->add_option("FOLDER", redteam.folder);
+    redteam_app->add_option("--contract", redteam.contract);
+    redteam_app->add_option("--only", redteam.only)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    redteam_app->add_option("--seeds", redteam.seeds)->check(CLI::Range(1, 1000));
+    redteam_app->add_option("--json", redteam.json);
+    redteam_app->add_option("--junit", redteam.junit);
+  }
+
   std::vector<std::string> Commands() const {
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -188,7 +200,8 @@ struct Line {
                                         {explain_app, "explain"},
                                         {ledger_app, "ledger"},
                                         {report_app, "report"},
-                                        {doctor_app, "doctor"}}) {
+                                        {doctor_app, "doctor"},
+                                        {redteam_app, "redteam"}}) {
       if (command->parsed()) return name;
     }
     return "";
@@ -211,6 +224,7 @@ struct Line {
     if (explain_app->parsed()) return explain;
     if (ledger_app->parsed()) return ledger;
     if (report_app->parsed()) return report;
+    if (redteam_app->parsed()) return redteam;
     return doctor;
   }
 };

@@ -71,6 +71,14 @@ struct DoctorArguments {
   std::string json;
 };
 
+struct RedteamArguments {
+  std::string folder;  // "": the shipped corpus
+  std::string contract;
+  std::vector<std::string> only;  // classes; none: all
+  int seeds = 1;
+  std::string json, junit;
+};
+
 // Text to print and an exit code: help, version, or what was wrong with the line.
 struct ShowText {
   std::string text;
@@ -78,7 +86,7 @@ struct ShowText {
 };
 
 using Arguments = std::variant<ShowText, RunArguments, VerifyArguments, BenchArguments, CheckArguments, InitArguments,
-                               ExplainArguments, LedgerArguments, ReportArguments, DoctorArguments>;
+                               ExplainArguments, LedgerArguments, ReportArguments, DoctorArguments, RedteamArguments>;
 
 // Usage errors are ShowText with exit code 4.
 Arguments ParseArguments(int argc, const char* const* argv);

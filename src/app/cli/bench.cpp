@@ -5,8 +5,9 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
+#include "app/cli/passage.h"
 #include "app/cli/progress.h"
-#include "app/cli/workshop.h"
+#include "record/advance.h"
 #include "record/json.h"
 #include "report/summary.h"
 
@@ -30,23 +31,10 @@ Result<Subject> DefaultSubject(Workshop& shop, const BenchArguments& arguments) 
   return FindSubject(shop.contract, shop.contract.templates.front().string(), arguments.knobs, arguments.flags);
 }
 
-// Through the gate, as far as a decision needs it; the text says why not.
-Result<std::variant<Verified, Rejected>> Gated(Workshop& shop, const Subject& subject) {
-  using Outcome = std::variant<Verified, Rejected>;
-  ASSAY_TRY(const BuildOutcome built, BuildSubject(shop, subject));
-  if (const auto* refused = std::get_if<Rejected>(&built)) return Outcome(*refused);
-  ASSAY_TRY(const ScreenOutcome screened, shop.gate->Screen(shop.contract, std::get<Artifact>(built)));
-  if (const auto* refused = std::get_if<Rejected>(&screened)) return Outcome(*refused);
-  ASSAY_TRY(const VerifyOutcome verified, shop.gate->Verify(shop.contract, std::get<Screened>(screened)));
-  if (const auto* refused = std::get_if<Rejected>(&verified)) return Outcome(*refused);
-  return Outcome(std::get<Verified>(verified));
-}
-
 int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& why) {
   Attempt attempt;
   attempt.proposal.candidate.template_name = label;
-  attempt.outcome = OutcomeKind::kRejected;
-  attempt.rejected = why;
+  Refuse(attempt, why);
   Print(VerdictText(attempt, shop.contract.name, OutputWidth()));
   return kRefused;
 }
@@ -67,12 +55,12 @@ Result<int> Command(const BenchArguments& arguments) {
     a.label += " (A)";
     b.label += " (B)";
   }
-  ASSAY_TRY(const auto gated_a, Gated(shop, a));
-  if (const auto* refused = std::get_if<Rejected>(&gated_a)) return ShowRefusal(shop, a.label, *refused);
-  ASSAY_TRY(const auto gated_b, Gated(shop, b));
-  if (const auto* refused = std::get_if<Rejected>(&gated_b)) return ShowRefusal(shop, b.label, *refused);
+  ASSAY_TRY(const Passage passed_a, PassTo(Stage::kVerify, shop, a));
+  if (passed_a.attempt.rejected) return ShowRefusal(shop, a.label, *passed_a.attempt.rejected);
+  ASSAY_TRY(const Passage passed_b, PassTo(Stage::kVerify, shop, b));
+  if (passed_b.attempt.rejected) return ShowRefusal(shop, b.label, *passed_b.attempt.rejected);
   ASSAY_TRY(const KernelTimer::BenchOutcome bench,
-            shop.timer->Bench(shop.contract, std::get<Verified>(gated_a), std::get<Verified>(gated_b)));
+            shop.timer->Bench(shop.contract, *passed_a.verified, *passed_b.verified));
   progress.Close();
   if (const auto* refused = std::get_if<Rejected>(&bench.outcome))
     return ShowRefusal(shop, bench.rejected_arm, *refused);

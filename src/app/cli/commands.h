@@ -22,6 +22,7 @@ Result<int> Command(const ExplainArguments& arguments);
 Result<int> Command(const LedgerArguments& arguments);
 Result<int> Command(const ReportArguments& arguments);
 Result<int> Command(const DoctorArguments& arguments);
+Result<int> Command(const RedteamArguments& arguments);
 Result<int> Command(const ShowText& text);
 
 // Parses, runs, prints, maps the error to an exit code.

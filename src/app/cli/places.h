@@ -19,4 +19,7 @@ std::vector<std::filesystem::path> ContractFolders();
 // The folder of a contract given by name or path; the error lists where it looked.
 Result<std::filesystem::path> LocateContract(std::string_view name_or_path);
 
+// The corpus of hostile kernels that comes with the program.
+Result<std::filesystem::path> ShippedCorpus();
+
 }  // namespace assay

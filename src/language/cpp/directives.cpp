@@ -322,6 +322,20 @@ Status Reader::CheckConditions() const {
 
 }  // namespace
 
+SourceHead ReadHead(std::string_view source) {
+  SourceHead head;
+  for (std::string_view line : Split(source.substr(0, kDirectiveBytes), '\n')) {
+    const auto text = DirectiveText(line);
+    if (!text) continue;
+    if (text->starts_with("note ")) head.notes.emplace_back(Trim(text->substr(5)));
+    if (!text->starts_with("expect ")) continue;
+    const std::string_view rest = Trim(text->substr(7));
+    const size_t blank = std::min(rest.find(' '), rest.size());
+    head.expectation = Expectation{std::string(rest.substr(0, blank)), ParseReason(Trim(rest.substr(blank)))};
+  }
+  return head;
+}
+
 Result<Template> ParseTemplate(std::string source, const std::filesystem::path& path, const Contract& contract) {
   if (source.size() > kMaxSource) {
     return Error{ErrorCode::kInvalidInput, fmt::format("{}: a kernel source is at most 1 MiB", path.string())};

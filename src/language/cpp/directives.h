@@ -20,6 +20,14 @@ Result<Template> ReadTemplate(const std::filesystem::path& path, const Contract&
 // The same for a source that is already in memory; `path` only names it.
 Result<Template> ParseTemplate(std::string source, const std::filesystem::path& path, const Contract& contract);
 
+// What a source says of itself as far as it can be read without a contract: a file of a corpus may name
+// there the contract that it was written for, and one that no contract takes has an expectation too.
+struct SourceHead {
+  std::vector<std::string> notes;  // the texts behind `assay:note`
+  std::optional<Expectation> expectation;
+};
+SourceHead ReadHead(std::string_view source);
+
 // One point of the family: defaults filled in, inactive knobs dropped, `when` checked, named by
 // content.  Each flag replaces the default of its group; a flag of no group is added as it is.
 // The error names knob, value and the legal values.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/passage.h"
+
+#include "language/instance.h"
+#include "record/advance.h"
+
+namespace assay {
+namespace {
+
+// Into a process of its own and out again, without a call.
+Status Load(const Workshop& shop, const Artifact& artifact, Attempt& attempt) {
+  ASSAY_TRY(const Shape shape, WorkloadShape(shop.contract, shop.contract.workloads.front()));
+  InstanceSpec spec;
+  spec.contract = &shop.contract;
+  spec.artifact = &artifact;
+  spec.shape = &shape;
+  spec.threads = shop.threads;
+  ASSAY_TRY(const InstanceOutcome outcome, Instance::Start(spec));
+  attempt.stage = Stage::kLoad;
+  if (const auto* refused = std::get_if<Rejected>(&outcome)) Refuse(attempt, *refused);
+  return Ok();
+}
+
+Status EstimateAlone(Workshop& shop, const Screened& screened, const Verified& verified, Attempt& attempt) {
+  shop.timer->SetWitness(verified);
+  ASSAY_TRY(const EstimateOutcome timed, shop.timer->Estimate(shop.contract, screened, nullptr));
+  if (const auto* refused = std::get_if<Rejected>(&timed)) return Refuse(attempt, *refused), Ok();
+  attempt.stage = Stage::kMeasure;
+  attempt.estimates = std::get<Estimates>(timed).workloads;
+  return Ok();
+}
+
+}  // namespace
+
+Result<Passage> PassTo(Stage last, Workshop& shop, const Subject& subject) {
+  Passage passage;
+  Attempt& attempt = passage.attempt;
+  if (subject.candidate) attempt.proposal.candidate = *subject.candidate;
+  if (!subject.candidate) attempt.proposal.candidate.template_name = subject.label;
+
+  ASSAY_TRY(const BuildOutcome built, BuildSubject(shop, subject));
+  if (const auto* refused = std::get_if<Rejected>(&built)) return Refuse(attempt, *refused), passage;
+  const Artifact& artifact = attempt.artifact.emplace(std::get<Artifact>(built));
+  if (last == Stage::kBuild) return passage;
+  if (last == Stage::kLoad) {
+    ASSAY_TRY_STATUS(Load(shop, artifact, attempt));
+    return passage;
+  }
+  ASSAY_TRY(const ScreenOutcome screened, shop.gate->Screen(shop.contract, artifact));
+  if (const auto* refused = std::get_if<Rejected>(&screened)) return Refuse(attempt, *refused), passage;
+  Advance(attempt, Stage::kScreen, Trust::kScreened, std::get<Screened>(screened).checks());
+  if (last == Stage::kScreen) return passage;
+
+  ASSAY_TRY(const VerifyOutcome verified, shop.gate->Verify(shop.contract, std::get<Screened>(screened)));
+  if (const auto* refused = std::get_if<Rejected>(&verified)) return Refuse(attempt, *refused), passage;
+  passage.verified = std::get<Verified>(verified);
+  Advance(attempt, Stage::kVerify, Trust::kVerified, passage.verified->checks());
+  attempt.outcome = OutcomeKind::kVerified;
+  if (last == Stage::kVerify) return passage;
+
+  if (last == Stage::kMeasure) {
+    ASSAY_TRY_STATUS(EstimateAlone(shop, std::get<Screened>(screened), *passage.verified, attempt));
+    return passage;
+  }
+  if (!subject.candidate)
+    return Error{ErrorCode::kInvalidInput, subject.label + " is a baseline or peer; only candidates sit the exam"};
+  ASSAY_TRY(const ExamOutcome examined, shop.gate->Examine(shop.contract, *subject.candidate, *passage.verified));
+  if (const auto* refused = std::get_if<Rejected>(&examined)) return Refuse(attempt, *refused), passage;
+  Advance(attempt, Stage::kExam, Trust::kExamined, std::get<Examined>(examined).checks());
+  return passage;
+}
+
+}  // namespace assay
