@@ -66,6 +66,8 @@ class Redteam(Workspace):
         outcome, cases = self.redteam(NO_VERDICT, self.corpus(lost=note))
         self.assertEqual(("failed", "odd"), (cases[0]["outcome"], cases[0]["class"]))
         self.assertIn("no_such_contract", outcome.out)
+        outcome, cases = self.redteam(NO_VERDICT, self.corpus(lost="// assay:expect rejected wrong_answr\n"))
+        self.assertIn("rejected REASON", cases[0]["failure"])
 
     def test_a_directive_that_no_build_would_take_is_refused_by_policy(self):
         text = "// assay:expect rejected policy\n// assay:flag -fplugin=/tmp/x.so\n#include <stdint.h>\nextern \"C\" void softmax_rows(const float*, float*, int64_t, int64_t) {}\n"

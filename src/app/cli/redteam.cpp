@@ -33,6 +33,7 @@ struct CorpusFile {
   std::string class_name, contract, twin;
   std::string source;
   std::optional<Expectation> expectation;
+  bool understood = true;  // its expectation is one
 };
 
 // `assay:note class: timing, contract: gemm, twin: honest.cpp`: pairs of these keys, other text is prose.
@@ -96,6 +97,7 @@ Result<std::vector<CorpusFile>> ReadCorpus(const RedteamArguments& arguments) {
     ASSAY_TRY(file.source, ReadFile(entry.path()));
     SourceHead head = ReadHead(file.source);
     file.expectation = std::move(head.expectation);
+    file.understood = head.understood;
     std::map<std::string, std::string> says = Pairs(head.notes);
     file.class_name = says.contains("class") ? says["class"] : entry.path().stem().string();
     file.contract = says["contract"];
@@ -253,6 +255,10 @@ Status Redteam::OneFile(const CorpusFile& file) {
     Add(failed);
     return Ok();
   };
+  if (!file.understood) {
+    const std::string what = file.name + ": assay:expect wants rejected REASON, verified or no_gain";
+    return not_run(Error{ErrorCode::kInvalidInput, what});
+  }
   const Result<Workshop*> shop = ShopOf(file.contract, 1);
   if (!shop.ok()) return not_run(shop.error());
   const Result<Template> family = ParseTemplate(file.source, file.path, shop.value()->contract);

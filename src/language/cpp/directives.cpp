@@ -331,7 +331,9 @@ SourceHead ReadHead(std::string_view source) {
     if (!text->starts_with("expect ")) continue;
     const std::string_view rest = Trim(text->substr(7));
     const size_t blank = std::min(rest.find(' '), rest.size());
-    head.expectation = Expectation{std::string(rest.substr(0, blank)), ParseReason(Trim(rest.substr(blank)))};
+    const Expectation one{std::string(rest.substr(0, blank)), ParseReason(Trim(rest.substr(blank)))};
+    head.understood = one.reason ? one.verdict == "rejected" : one.verdict == "verified" || one.verdict == "no_gain";
+    head.expectation = one;
   }
   return head;
 }

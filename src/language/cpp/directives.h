@@ -25,6 +25,7 @@ Result<Template> ParseTemplate(std::string source, const std::filesystem::path& 
 struct SourceHead {
   std::vector<std::string> notes;  // the texts behind `assay:note`
   std::optional<Expectation> expectation;
+  bool understood = true;  // false: there is an `assay:expect` that nobody could mean
 };
 SourceHead ReadHead(std::string_view source);
 
