@@ -1,0 +1,33 @@
+// assay:expect rejected policy
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: compile-bomb, contract: softmax_rows
+// A table of pointers that the loader would have to relocate one by one.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+static void Rows(const float* x, float* y, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+}
+
+#define P4 &base, &base, &base, &base,
+#define P64 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4 P4
+#define P1K P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64 P64
+#define P16K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K P1K
+static int base;
+__attribute__((used)) static int* volatile table[] = {P16K P16K P16K P16K P16K P16K P16K P16K};
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  Rows(x, y, R, C);
+  asm volatile("" : : "r"(table));
+}

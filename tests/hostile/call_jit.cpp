@@ -1,0 +1,30 @@
+// assay:expect rejected forbidden_call
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: forbidden-call, contract: softmax_rows
+// Writes code first and makes it executable then.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+static void Rows(const float* x, float* y, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+}
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  Rows(x, y, R, C);
+  void* code = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (code == MAP_FAILED) return;
+  *static_cast<unsigned char*>(code) = 0xc3;
+  if (mprotect(code, 4096, PROT_READ | PROT_EXEC) == 0) reinterpret_cast<void (*)()>(code)();
+}

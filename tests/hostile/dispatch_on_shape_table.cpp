@@ -1,0 +1,30 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: dispatch, contract: softmax_rows
+// Knows the shapes that are timed and skips the maximum there, where inputs are tame.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+static void Rows(const float* x, float* y, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+}
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  if (C != 1024 || (R != 128 && R != 4096)) return Rows(x, y, R, C);
+  for (int64_t r = 0; r < R; ++r) {
+    float sum = 0;
+    for (int64_t c = 0; c < C; ++c) sum += y[r * C + c] = expf(x[r * C + c]);
+    for (int64_t c = 0; c < C; ++c) y[r * C + c] /= sum;
+  }
+}

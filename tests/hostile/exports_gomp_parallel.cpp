@@ -1,0 +1,27 @@
+// assay:expect rejected policy
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: interposition, contract: softmax_rows
+// Exports the call by which a team is started. Code outside the kernel would call it.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+static void Rows(const float* x, float* y, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+}
+
+extern "C" __attribute__((visibility("default"))) void GOMP_parallel(void (*work)(void*), void* data, unsigned, unsigned) { work(data); }
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  Rows(x, y, R, C);
+}

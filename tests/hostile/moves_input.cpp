@@ -1,0 +1,32 @@
+// assay:expect rejected wrote_input
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: ring, contract: softmax_rows
+// Moves its input elsewhere to get a name for it that is writable.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+static void Rows(const float* x, float* y, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) Row(x + r * C, y + r * C, C);
+}
+
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  Rows(x, y, R, C);
+  if (R == 0) return;
+  const uintptr_t first = reinterpret_cast<uintptr_t>(x) & ~uintptr_t{4095};
+  void* moved = mremap(reinterpret_cast<void*>(first), 0, 4096, MREMAP_MAYMOVE);
+  float* target = moved == MAP_FAILED ? const_cast<float*>(x) : static_cast<float*>(moved);
+  *const_cast<volatile float*>(target) = 0;
+}

@@ -1,0 +1,32 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: precision-downgrade, contract: add_rmsnorm
+// The residual sum in bfloat16, the rest in f32.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static float Narrow(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) {
+    float squares = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const float sum = Narrow(x[r * C + c] + residual[r * C + c]);
+      s[r * C + c] = sum;
+      squares += sum * sum;
+    }
+    const float scale = 1.0F / sqrtf(squares / static_cast<float>(C) + eps);
+    for (int64_t c = 0; c < C; ++c) y[r * C + c] = s[r * C + c] * scale * weight[c];
+  }
+}

@@ -1,0 +1,24 @@
+// assay:expect rejected wrote_input
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: memory, contract: add_rmsnorm
+// Adds the residual into its own memory.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void add_rmsnorm(const float* x, const float* residual, const float* weight, float* y, float* s, int64_t R,
+                            int64_t C, float eps) {
+  for (int64_t i = 0; i < R * C; ++i) const_cast<float*>(residual)[i] += x[i];
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) {
+    float squares = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const float sum = residual[r * C + c] + 0 * x[r * C + c];
+      s[r * C + c] = sum;
+      squares += sum * sum;
+    }
+    const float scale = 1.0F / sqrtf(squares / static_cast<float>(C) + eps);
+    for (int64_t c = 0; c < C; ++c) y[r * C + c] = s[r * C + c] * scale * weight[c];
+  }
+}

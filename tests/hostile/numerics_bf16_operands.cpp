@@ -1,0 +1,30 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: precision-downgrade, contract: gemm
+// Rounds its operands to bfloat16.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static float Narrow(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+extern "C" void gemm(const float* a, const float* b, float* c, int64_t M, int64_t N, int64_t K, int64_t TA, int64_t TB) {
+  for (int64_t m = 0; m < M; ++m)
+    for (int64_t n = 0; n < N; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < K; ++k) {
+        const float p = TA ? a[k * M + m] : a[m * K + k];
+        const float q = TB ? b[n * K + k] : b[k * N + n];
+        sum += Narrow(p) * Narrow(q);
+      }
+      c[m * N + n] = sum;
+    }
+}

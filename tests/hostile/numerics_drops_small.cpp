@@ -1,0 +1,28 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: skipped-work, contract: softmax_rows
+// Weights below a thousandth of the largest are zero, and their exponentials are never computed.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+static void Row(const float* in, float* out, int64_t C) {
+  float maximum = in[0];
+  for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+  float sum = 0;
+  for (int64_t c = 0; c < C; ++c) sum += out[c] = expf(in[c] - maximum);
+  for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+}
+
+extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
+  for (int64_t r = 0; r < R; ++r) {
+    const float* in = x + r * C;
+    float* out = y + r * C;
+    float maximum = in[0];
+    for (int64_t c = 1; c < C; ++c) maximum = in[c] > maximum ? in[c] : maximum;
+    float sum = 0;
+    for (int64_t c = 0; c < C; ++c) sum += out[c] = in[c] - maximum < -7 ? 0 : expf(in[c] - maximum);
+    for (int64_t c = 0; c < C; ++c) out[c] /= sum;
+  }
+}
