@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kSource = "candidate.cpp";
 constexpr const char* kObject = "candidate.o";
+constexpr const char* kExpanded = "candidate.ii";
 constexpr const char* kShared = "kernel.so";
 constexpr const char* kExports = "exports.map";
 constexpr size_t kMaxOutputFile = size_t{16} << 20;
@@ -133,6 +134,19 @@ std::optional<Rejected> MissingEntry(std::string_view object, const FilePolicy& 
   return std::nullopt;
 }
 
+// Assembler whose text the preprocessor makes is read after it was made.
+Result<std::optional<Rejected>> CheckMadeText(const CompileJob& job, const Workshop& workshop) {
+  std::vector<std::string> argv = CompileCommand(job);
+  std::replace(argv.begin(), argv.end(), std::string("-c"), std::string("-E"));
+  std::replace(argv.begin(), argv.end(), std::string(kObject), std::string(kExpanded));
+  ASSAY_TRY(const JailedRun expanded, workshop.Run(job, argv));
+  if (auto failure = StepFailure(job, expanded, "preprocessing")) return failure;
+  ASSAY_TRY(const std::string text, workshop.Read(kExpanded));
+  const auto trouble = CheckExpanded(text, kSource);
+  if (!trouble) return std::optional<Rejected>();
+  return std::optional(Refuse(Reason::kPolicy, "policy", *trouble));
+}
+
 }  // namespace
 
 std::vector<std::string> CompileCommand(const CompileJob& job) {
@@ -155,6 +169,10 @@ Result<CompileOutcome> Compile(const CompileJob& job) {
     if (auto trouble = CheckSource(job.source)) return CompileOutcome(Refuse(Reason::kPolicy, "policy", *trouble));
   }
   ASSAY_TRY(const Workshop workshop, Workshop::Open(job));
+  if (!job.policy.trusted_code && MakesAssemblerText(job.source)) {
+    ASSAY_TRY(auto refused, CheckMadeText(job, workshop));
+    if (refused) return CompileOutcome(std::move(*refused));
+  }
   CompiledFile file;
   file.command = CompileCommand(job);
   ASSAY_TRY(const JailedRun compiled, workshop.Run(job, file.command));

@@ -78,6 +78,20 @@ std::optional<std::string> CheckStartup(const ElfFile& elf) {
   return std::nullopt;
 }
 
+// What the linker would make code before the first call of, or refuse in words of its own.
+std::optional<std::string> CheckSections(const ElfFile& elf) {
+  for (const ElfSection& section : elf.sections()) {
+    if (section.type == SHT_PREINIT_ARRAY)
+      return "has constructors (.preinit_array): no code may run before the first call";
+    if (section.name == ".note.GNU-stack" && (section.flags & SHF_EXECINSTR) != 0)
+      return "asks for an executable stack; mark assembler with .note.GNU-stack as the compiler does";
+    if ((section.flags & SHF_WRITE) != 0 && (section.flags & SHF_EXECINSTR) != 0)
+      return fmt::format("has a section {} that is writable and executable; leave sections to the compiler",
+                         Printable(section.name));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> CheckSegments(const ElfFile& elf) {
   uint64_t zero_bytes = 0;
   bool has_stack = false;
@@ -119,6 +133,7 @@ std::optional<std::string> CheckObject(std::string_view bytes, const FilePolicy&
   const auto elf = ElfFile::Parse(bytes);
   if (!elf || elf->type() != ET_REL) return "the compiler's output is no object file that can be read";
   if (policy.trusted_code) return std::nullopt;
+  if (auto trouble = CheckSections(*elf)) return trouble;
   for (const ElfSymbol& symbol : elf->symbols()) {
     if (symbol.section == SHN_UNDEF || symbol.binding == STB_LOCAL || symbol.visibility == STV_HIDDEN ||
         symbol.visibility == STV_INTERNAL)

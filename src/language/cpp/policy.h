@@ -30,7 +30,12 @@ std::optional<std::string> CheckObject(std::string_view bytes, const FilePolicy&
 // TLS, no text relocations, no foreign needed libraries, no executable stack, no W+X segment.
 std::optional<std::string> CheckSharedObject(std::string_view bytes, const FilePolicy& policy);
 
-// The source: which headers it includes, and assembler that leaves its section or reads files.
+// The source: which headers it includes or asks for, pragmas that look at files, and assembler that
+// leaves its section or reads files.
 std::optional<std::string> CheckSource(std::string_view source);
+// Whether macros may make the assembler's text (`#word`): then it is read again after preprocessing.
+bool MakesAssemblerText(std::string_view source);
+// The assembler in what the preprocessor made of the file `name`; text from headers is left aside.
+std::optional<std::string> CheckExpanded(std::string_view expanded, std::string_view name);
 
 }  // namespace assay

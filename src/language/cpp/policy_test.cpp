@@ -40,6 +40,13 @@ TEST(SourcePolicy, HeadersAndAssembler) {
       {"pushsection in pieces", "asm(\".push\" \"section .x\");\n", "assembler with .pushsection"},
       {"hidden in an escape", "asm(\"\\56incbin\");\n", "numeric escapes"},
       {"raw string", "asm(R\"(.incbin \"x\")\");\n", "assembler with .incbin"},
+      {"a question for a standard header", "#if defined(__has_include) && __has_include(<immintrin.h>)\n#endif\n", ""},
+      {"a question for a file", "#if 1\n#elif __has_include(\"/etc/passwd\")\n#endif\n", "line 2: __has_include of"},
+      {"a question by a macro", "#define F <math.h>\n#if __has_include(F)\n#endif\n", "line 2: __has_include of"},
+      {"the next one", "#if __has_include_next(<math.h>)\n#endif\n", "__has_include_next asks for files"},
+      {"pragma for the compiler", "#pragma GCC optimize(\"O3\")\n#pragma omp parallel\n", ""},
+      {"pragma for a file", "#pragma GCC dependency \"/etc/passwd\"\n", "a pragma with dependency"},
+      {"pragma operator", "_Pragma(\"GCC dependency \\\"/etc/passwd\\\"\")\n", "a pragma with dependency"},
       {"the word without assembler", "const char* help = \".section\";\n", ""},
       {"digit separators and characters", "int x = 1'000'000; char c = '\"';\n#include <cmath>\n", ""},
   };
@@ -51,6 +58,16 @@ TEST(SourcePolicy, HeadersAndAssembler) {
     else
       EXPECT_THAT(complaint.value_or(""), HasSubstr(row.complaint));
   }
+}
+
+TEST(SourcePolicy, TextThatTheAssemblerGetsFromMacros) {
+  EXPECT_FALSE(MakesAssemblerText("#define TEXT(x) #x\nconst char* a = TEXT(b);\n"));
+  EXPECT_FALSE(MakesAssemblerText("#define TWICE(x) x x\nvoid f() { asm(TWICE(\"nop;\")); }\n"));
+  EXPECT_TRUE(MakesAssemblerText("#define TEXT(x) #x\nasm(TEXT(nop));\n"));
+  const std::string made =
+      "# 1 \"candidate.cpp\"\n# 1 \"/usr/include/x.h\" 1\nasm(\".symver a\");\n# 2 \"candidate.cpp\" 2\n";
+  EXPECT_FALSE(CheckExpanded(made + "asm(\"nop\");\n", "candidate.cpp"));
+  EXPECT_THAT(CheckExpanded(made + "asm(\".inc\" \"bin x\");\n", "candidate.cpp").value_or(""), HasSubstr(".incbin"));
 }
 
 TEST(ElfFile, SurvivesNoise) {

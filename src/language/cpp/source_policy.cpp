@@ -192,11 +192,54 @@ bool AllowedHeader(std::string_view name) {
                      [&](std::string_view folder) { return name.starts_with(folder); });
 }
 
+// Words of a pragma that look at another file, by whichever of its two forms.
+constexpr std::string_view kFilePragmas[] = {"dependency", "pch_preprocess", "include_alias"};
+
+// Where `word` stands as a whole word at or behind `from`.
+size_t FindWord(std::string_view text, std::string_view word, size_t from = 0) {
+  for (size_t at = text.find(word, from); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !WordPart(text[at - 1])) && (end == text.size() || !WordPart(text[end]))) return at;
+  }
+  return std::string_view::npos;
+}
+
+std::optional<std::string> CheckPragma(std::string_view text) {
+  for (std::string_view word : kFilePragmas) {
+    if (FindWord(text, word) == std::string_view::npos) continue;
+    return fmt::format("a pragma with {} looks at another file; leave it out", word);
+  }
+  return std::nullopt;
+}
+
+// A question whether a file exists is answered for standard headers only.
+std::optional<std::string> CheckQuestion(std::string_view condition, int number) {
+  for (std::string_view word : {"__has_include_next", "__has_embed"}) {
+    if (FindWord(condition, word) != std::string_view::npos)
+      return fmt::format("line {}: {} asks for files; ask __has_include for a standard header", number, word);
+  }
+  constexpr std::string_view kQuestion = "__has_include";
+  for (size_t at = FindWord(condition, kQuestion); at != std::string_view::npos;
+       at = FindWord(condition, kQuestion, at + 1)) {
+    std::string_view rest = Trim(condition.substr(at + kQuestion.size()));
+    if (!rest.starts_with('(')) continue;  // defined(__has_include)
+    rest = Trim(rest.substr(1));
+    const char close = rest.starts_with('<') ? '>' : rest.starts_with('"') ? '"' : '\0';
+    const size_t end = close == '\0' ? std::string_view::npos : rest.find(close, 1);
+    if (end != std::string_view::npos && AllowedHeader(rest.substr(1, end - 1))) continue;
+    return fmt::format("line {}: __has_include of {}: only a standard header may be asked for, by its name", number,
+                       Printable(Cut(rest.substr(0, end), 80)));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> CheckDirectiveLine(std::string_view line, int number) {
   std::string_view rest = Trim(line);
   if (rest.starts_with("%:")) rest.remove_prefix(1);  // digraph of '#'
   if (!rest.starts_with('#') && !rest.starts_with(':')) return std::nullopt;
   rest = Trim(rest.substr(1));
+  if (rest.starts_with("pragma")) return CheckPragma(rest);
+  if (rest.starts_with("if") || rest.starts_with("elif")) return CheckQuestion(rest, number);
   for (std::string_view word : {"include_next", "include", "import", "embed"}) {
     if (!rest.starts_with(word)) continue;
     if (word != "include")
@@ -216,15 +259,7 @@ std::optional<std::string> CheckDirectiveLine(std::string_view line, int number)
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::string> CheckSource(std::string_view source) {
-  const Scanned scanned = Scanner(source).Run();
-  int number = 0;
-  for (std::string_view line : Split(scanned.code, '\n')) {
-    ++number;
-    if (auto trouble = CheckDirectiveLine(line, number)) return trouble;
-  }
+std::optional<std::string> CheckAssembler(const Scanned& scanned) {
   if (!scanned.assembler) return std::nullopt;
   for (std::string_view word : kAssemblerWords) {
     // ".section" also inside ".sectionx": the next letter must end the word.
@@ -240,6 +275,48 @@ std::optional<std::string> CheckSource(std::string_view source) {
            "characters themselves";
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> CheckSource(std::string_view source) {
+  const Scanned scanned = Scanner(source).Run();
+  int number = 0;
+  for (std::string_view line : Split(scanned.code, '\n')) {
+    ++number;
+    if (auto trouble = CheckDirectiveLine(line, number)) return trouble;
+  }
+  if (FindWord(scanned.code, "_Pragma") != std::string::npos) {
+    if (auto trouble = CheckPragma(scanned.strings)) return trouble;
+  }
+  return CheckAssembler(scanned);
+}
+
+bool MakesAssemblerText(std::string_view source) {
+  const Scanned scanned = Scanner(source).Run();
+  if (!scanned.assembler) return false;
+  for (std::string_view line : Split(scanned.code, '\n')) {
+    line = Trim(line);
+    if (!line.starts_with('#') && !line.starts_with("%:")) continue;
+    line = Trim(line.substr(line.starts_with('#') ? 1 : 2));
+    if (line.starts_with("define") && line.find_first_of("#%") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+std::optional<std::string> CheckExpanded(std::string_view expanded, std::string_view name) {
+  std::string own;
+  bool inside = false;
+  for (std::string_view line : Split(expanded, '\n')) {
+    // # 12 "candidate.cpp" 2
+    if (line.starts_with("# ")) {
+      const size_t quote = line.find('"');
+      inside = quote != std::string_view::npos && line.substr(quote + 1).starts_with(name);
+      continue;
+    }
+    if (inside) own.append(line).push_back('\n');
+  }
+  return CheckAssembler(Scanner(own).Run());
 }
 
 }  // namespace assay
