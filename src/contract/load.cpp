@@ -39,7 +39,22 @@ std::vector<std::string> ContractsIn(std::span<const fs::path> folders) {
   return names;
 }
 
+// Every value is of its type; every name means something, and the lists are in C order; there is a legal
+// shape, and all workloads are.
+Status ReadInto(const Locator& where, Contract& contract) {
+  ASSAY_TRY_STATUS(ReadTables(where, contract));
+  ASSAY_TRY_STATUS(CheckNames(where, contract));
+  return CheckShapes(where, contract);
+}
+
 }  // namespace
+
+Result<Contract> ParseContract(std::string_view text, const std::string& shown) {
+  ASSAY_TRY(const ConfigNode root, ParseConfig(text, shown));
+  Contract contract;
+  ASSAY_TRY_STATUS(ReadInto(Locator(shown, root), contract));
+  return contract;
+}
 
 Result<Contract> LoadContract(const fs::path& folder_or_toml, const LoadOptions& options) {
   std::error_code failed;
@@ -59,12 +74,7 @@ Result<Contract> LoadContract(const fs::path& folder_or_toml, const LoadOptions&
   Contract contract;
   contract.folder = fs::canonical(toml.has_parent_path() ? toml.parent_path() : fs::path("."), failed);
   if (failed) return ConfigError(shown, 1, "folder", failed.message() + "; name a contract's folder");
-  ASSAY_TRY_STATUS(ReadTables(where, contract));
-  // Every value is of its type.
-  ASSAY_TRY_STATUS(CheckNames(where, contract));
-  // Every name means something, and the lists are in C order.
-  ASSAY_TRY_STATUS(CheckShapes(where, contract));
-  // There is a legal shape, and all workloads are.
+  ASSAY_TRY_STATUS(ReadInto(where, contract));
   ASSAY_TRY_STATUS(CollectFiles(where, contract));
   if (!contract.unsupported.empty() && !options.allow_unsupported) {
     return Error{ErrorCode::kInvalidInput, contract.unsupported.front()};

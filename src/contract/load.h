@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -21,6 +22,10 @@ struct LoadOptions {
 Result<Contract> LoadContract(const std::filesystem::path& folder_or_toml, const LoadOptions& options = {});
 
 // The folder of a contract: `name_or_path` as a path, else as a name in the search folders, in order.
+// The text of a contract.toml alone: everything but the folder's files, whose lists stay empty.  `shown` is
+// the file's name in errors.
+Result<Contract> ParseContract(std::string_view text, const std::string& shown);
+
 Result<std::filesystem::path> FindContract(std::string_view name_or_path,
                                            std::span<const std::filesystem::path> search_folders);
 

@@ -27,6 +27,9 @@ class Loop {
 
  private:
   Status ProveReferences();
+  Status ProveControls();
+  Result<std::optional<Rejected>> Judge(const Candidate& candidate);
+  bool ControlFailed() const;
   Result<bool> Round(int round);
   Result<Trial> Try(const Proposal& proposal, int64_t ordinal);
   std::vector<Trial*> Hopeful(size_t first);
@@ -73,6 +76,11 @@ Trial* Loop::IncumbentTrial() {
 
 Status Loop::Run() {
   ASSAY_TRY_STATUS(ProveReferences());
+  ASSAY_TRY_STATUS(ProveControls());
+  if (ControlFailed()) {
+    campaign_.stopped.why = "control";
+    return Ok();
+  }
   for (int round = 0;; ++round) {
     // 30 % of a time budget belongs to the exam and the decision; an attempt budget is spent in full.
     if (campaign_.budget.seconds > 0 && Elapsed() > 0.7 * campaign_.budget.seconds) {
@@ -127,6 +135,34 @@ Status Loop::ProveReferences() {
                      contract_.name + "`"};
   }
   return Ok();
+}
+
+Result<std::optional<Rejected>> Loop::Judge(const Candidate& candidate) {
+  ASSAY_TRY(const BuildOutcome built, tools_.builder.Build(contract_, candidate, BuildVariant::kPrimary));
+  if (const auto* refused = std::get_if<Rejected>(&built)) return std::optional(*refused);
+  ASSAY_TRY(const ScreenOutcome screened, tools_.gate.Screen(contract_, std::get<Artifact>(built)));
+  if (const auto* refused = std::get_if<Rejected>(&screened)) return std::optional(*refused);
+  ASSAY_TRY(const VerifyOutcome verified, tools_.gate.Verify(contract_, std::get<Screened>(screened)));
+  if (const auto* refused = std::get_if<Rejected>(&verified)) return std::optional(*refused);
+  return std::optional<Rejected>();
+}
+
+// Made anew by a resumed campaign too: it is this process's gate that is asked.
+Status Loop::ProveControls() {
+  campaign_.controls.clear();
+  for (const Control& control : options_.controls) {
+    ControlRecord record{control.name, control.must_pass, std::nullopt, 0};
+    ASSAY_TRY(record.rejected, RunStage(tools_, campaign_, "control", control.name, record.seconds,
+                                        [&] { return Judge(control.candidate); }));
+    campaign_.seconds_by_stage["controls"] += record.seconds;
+    campaign_.controls.push_back(std::move(record));
+  }
+  return Ok();
+}
+
+bool Loop::ControlFailed() const {
+  return std::any_of(campaign_.controls.begin(), campaign_.controls.end(),
+                     [](const ControlRecord& control) { return !control.AsExpected(); });
 }
 
 // False when there is nothing more to propose or to spend.

@@ -16,7 +16,19 @@ struct Recorded {
   std::optional<DecisionReport> decision;
 };
 
+// A known-honest or known-cheating kernel of the contract's author.
+struct Control {
+  Candidate candidate;
+  std::string name;
+  bool must_pass = false;
+};
+
 struct CampaignOptions {
+  // Put through build, screen and verify before the first proposal, as any candidate; the gate is not
+  // told.  One that ends otherwise than it must ends the campaign: a gate that fails its own control
+  // proves nothing here.
+  std::vector<Control> controls;
+
   int round_size = 4;           // candidates that are built and screened before the next timing
   int promoted_per_round = 2;   // the gate's full checks are dear: only the best of a round meet them
   double promote_above = 0.98;  // of the incumbent's speed, by estimate; below it a challenger cannot win

@@ -121,7 +121,18 @@ struct Played {
   Status status = Ok();
 };
 
-Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& recorded, int budget) {
+Control ControlOf(const char* fate, bool must_pass) {
+  Control control;
+  control.name = std::string(fate) + ".cpp";
+  control.must_pass = must_pass;
+  control.candidate.source = fate;
+  control.candidate.knobs = {{"FATE", fate}, {"SPEED", "1"}};
+  control.candidate = NamedByContent(control.candidate);
+  return control;
+}
+
+Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& recorded, int budget,
+            const CampaignOptions& options = {}) {
   Played played;
   played.campaign.id = "c";
   played.campaign.contract = "toy";
@@ -136,7 +147,7 @@ Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& 
   QuietProgress progress;
   const std::atomic<bool> interrupted{false};
   const Tools tools{builder, inspector, gate, timer, history, ledger, proposer, clock, progress, interrupted};
-  played.status = RunCampaign(ToyContract(), played.campaign, recorded, {}, tools);
+  played.status = RunCampaign(ToyContract(), played.campaign, recorded, options, tools);
   return played;
 }
 
@@ -228,6 +239,37 @@ TEST(Campaign, AnotherHistoryThanRecordedIsRefused) {
   const Played resumed = Play(changed, ledger, Recorded(ledger.recorded), 12);
   ASSERT_FALSE(resumed.status.ok());
   EXPECT_EQ(resumed.status.error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Campaign, AGateThatFailsItsOwnControlProvesNothing) {
+  const struct {
+    const char* name;
+    Control control;
+    bool fails;
+  } cases[] = {
+      {"honest and verified", ControlOf("good", true), false},
+      {"a fault, refused by the screen", ControlOf("screen", false), false},
+      {"a fault, refused when verified", ControlOf("verify", false), false},
+      {"honest and refused", ControlOf("verify", true), true},
+      {"honest and not built", ControlOf("no_build", true), true},
+      {"a fault and verified", ControlOf("good", false), true},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    MemoryLedger ledger;
+    CampaignOptions options;
+    options.controls = {c.control};
+    const Played played = Play(kRows, ledger, {}, 12, options);
+    ASSERT_TRUE(played.status.ok()) << played.status.error().message;
+    ASSERT_EQ(played.campaign.controls.size(), 1U);
+    EXPECT_EQ(played.campaign.controls[0].AsExpected(), !c.fails);
+    EXPECT_EQ(played.campaign.stopped.why == "control", c.fails);
+    EXPECT_EQ(played.campaign.incumbent.has_value(), !c.fails);
+    EXPECT_EQ(played.campaign.attempts.empty(), c.fails);
+    // What a control costs is nobody's budget.
+    EXPECT_EQ(played.campaign.budget.spent, c.fails ? 0 : 12);
+    EXPECT_TRUE(ledger.ended);
+  }
 }
 
 TEST(Campaign, EveryProposalRejectedLeavesNoIncumbent) {

@@ -3,7 +3,8 @@
 // The ledger's invariants; code and review cite them by number.
 //  (1) Append only: triggers refuse every UPDATE and DELETE, whoever asks.
 //  (2) One writer's transaction holds whole facts: an attempt's revision and its units, or nothing.
-//  (3) `events` is a hash chain: each row's link covers its content and the link before it.
+//  (3) `events` is a hash chain: each row's link covers its content and the link before it.  `rechecks`
+//      is another of the same kind: a table of its own, so that older ledgers gain it as they are.
 //  (4) A timing cannot exist without trust: `units` refers to (campaign, ordinal, revision, level) in
 //      `trusts`, and a revision enters `trusts` only when the gate had passed it and nothing refused it.
 //  (5) An attempt's state is its last revision:
@@ -38,11 +39,14 @@ CREATE TABLE IF NOT EXISTS units (
   FOREIGN KEY (campaign, ordinal, revision, level) REFERENCES trusts (campaign, ordinal, revision, level)) STRICT;
 CREATE TABLE IF NOT EXISTS admissions (
   contract_hash TEXT NOT NULL, gate_version TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (contract_hash, gate_version)) STRICT;
+CREATE TABLE IF NOT EXISTS rechecks (
+  sequence INTEGER PRIMARY KEY, campaign TEXT NOT NULL REFERENCES campaigns(id), ordinal INTEGER NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('stands', 'retracted')), body TEXT NOT NULL, link TEXT NOT NULL UNIQUE) STRICT;
 )sql";
 
 std::string AppendOnlyTriggers() {
   std::string sql;
-  for (const char* table : {"format", "campaigns", "events", "trusts", "units", "admissions"}) {
+  for (const char* table : {"format", "campaigns", "events", "trusts", "units", "admissions", "rechecks"}) {
     for (const char* verb : {"UPDATE", "DELETE"}) {
       sql += std::string("CREATE TRIGGER IF NOT EXISTS no_") + verb + "_" + table + " BEFORE " + verb + " ON " + table +
              " BEGIN SELECT RAISE(ABORT, 'the ledger is append only'); END;\n";
@@ -189,19 +193,48 @@ Status SqliteLedger::AppendAdmission(const Digest& contract, const Admission& ad
 
 Result<Digest> SqliteLedger::StoreObject(std::string_view bytes) { return objects_.Put(bytes); }
 
+Status SqliteLedger::AppendRecheck(const Recheck& recheck) {
+  ASSAY_TRY(Transaction transaction, Transaction::Begin(database_));
+  ASSAY_TRY(const auto last, database_.Query("SELECT link, strftime('%Y-%m-%dT%H:%M:%SZ', 'now') FROM (SELECT link, "
+                                             "sequence FROM rechecks UNION ALL SELECT '', 0) ORDER BY sequence DESC "
+                                             "LIMIT 1",
+                                             {}));
+  Recheck stamped = recheck;
+  stamped.when = Text(last[0][1]);
+  const std::string body = RecheckJson(stamped), outcome = recheck.rejected ? "retracted" : "stands";
+  ASSAY_TRY_STATUS(database_.Run("INSERT INTO rechecks (campaign, ordinal, outcome, body, link) VALUES (?, ?, ?, ?, ?)",
+                                 {recheck.campaign, recheck.attempt, outcome, body,
+                                  Link(Text(last[0][0]), recheck.campaign, outcome, recheck.attempt, body)}));
+  return transaction.Commit();
+}
+
+Result<std::vector<Recheck>> SqliteLedger::LoadRechecks(const std::string& campaign) {
+  ASSAY_TRY(const auto rows,
+            database_.Query("SELECT body FROM rechecks WHERE campaign = ? ORDER BY sequence", {campaign}));
+  std::vector<Recheck> rechecks;
+  for (const auto& row : rows) {
+    ASSAY_TRY(Recheck recheck, ParseRecheck(Text(row[0])));
+    rechecks.push_back(std::move(recheck));
+  }
+  return rechecks;
+}
+
 Result<std::vector<CampaignLine>> SqliteLedger::Campaigns() {
   ASSAY_TRY(const auto rows, database_.Query("SELECT c.id, c.contract, c.started, (SELECT count(DISTINCT ordinal) FROM "
                                              "events e WHERE e.campaign = c.id AND kind = 'attempt'), "
                                              "(SELECT body FROM events e WHERE e.campaign = c.id AND kind = 'end' "
-                                             "ORDER BY sequence DESC LIMIT 1) FROM campaigns c ORDER BY c.rowid",
+                                             "ORDER BY sequence DESC LIMIT 1), (SELECT outcome FROM rechecks r WHERE "
+                                             "r.campaign = c.id ORDER BY sequence DESC LIMIT 1) FROM campaigns c "
+                                             "ORDER BY c.rowid",
                                              {}));
   std::vector<CampaignLine> lines;
   for (const auto& row : rows) {
-    CampaignLine line{Text(row[0]), Text(row[1]), Text(row[2]), static_cast<int>(Integer(row[3])), ""};
+    CampaignLine line{Text(row[0]), Text(row[1]), Text(row[2]), static_cast<int>(Integer(row[3])), "", false};
     if (std::holds_alternative<std::string>(row[4])) {
       ASSAY_TRY(const Campaign head, ParseCampaignHead(Text(row[4])));
       line.stopped = head.stopped.why;
     }
+    line.retracted = std::holds_alternative<std::string>(row[5]) && Text(row[5]) == "retracted";
     lines.push_back(std::move(line));
   }
   return lines;
@@ -242,6 +275,7 @@ Result<Campaign> SqliteLedger::Load(const std::string& id) {
     }
   }
   for (auto& [ordinal, attempt] : attempts) campaign.attempts.push_back(std::move(attempt));
+  ASSAY_TRY(campaign.rechecks, LoadRechecks(campaign.id));
   return campaign;
 }
 
@@ -286,19 +320,24 @@ Result<std::map<std::string, std::vector<RawUnit>>> SqliteLedger::LoadUnits(cons
 }
 
 Result<int64_t> SqliteLedger::CheckChain() {
-  ASSAY_TRY(const auto rows,
-            database_.Query("SELECT sequence, campaign, kind, ordinal, body, link FROM events ORDER BY sequence", {}));
-  std::string before;
-  for (const auto& row : rows) {
-    const Digest expected = Link(before, Text(row[1]), Text(row[2]), Integer(row[3]), Text(row[4]));
-    if (expected != Text(row[5])) {
-      return Error{ErrorCode::kCorrupt, "the ledger's chain breaks at event " + std::to_string(Integer(row[0])) + " (" +
-                                            Text(row[2]) + " of campaign " + Text(row[1]) +
-                                            "): it was changed after it was written"};
+  int64_t checked = 0;
+  for (const char* query :
+       {"SELECT sequence, campaign, kind, ordinal, body, link FROM events ORDER BY sequence",
+        "SELECT sequence, campaign, outcome, ordinal, body, link FROM rechecks ORDER BY sequence"}) {
+    ASSAY_TRY(const auto rows, database_.Query(query, {}));
+    std::string before;
+    for (const auto& row : rows) {
+      const Digest expected = Link(before, Text(row[1]), Text(row[2]), Integer(row[3]), Text(row[4]));
+      if (expected != Text(row[5])) {
+        return Error{ErrorCode::kCorrupt, "the ledger's chain breaks at event " + std::to_string(Integer(row[0])) +
+                                              " (" + Text(row[2]) + " of campaign " + Text(row[1]) +
+                                              "): it was changed after it was written"};
+      }
+      before = expected;
     }
-    before = expected;
+    checked += static_cast<int64_t>(rows.size());
   }
-  return static_cast<int64_t>(rows.size());
+  return checked;
 }
 
 }  // namespace assay

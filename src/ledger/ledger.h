@@ -18,7 +18,8 @@ namespace assay {
 struct CampaignLine {
   std::string id, contract, started;
   int attempts = 0;
-  std::string stopped;  // "" while it runs or after a kill
+  std::string stopped;     // "" while it runs or after a kill
+  bool retracted = false;  // its winner was refused when it was proved again
 };
 
 // The durable ledger: `.assay/ledger.db` and `.assay/objects/` of a workspace.
@@ -38,6 +39,9 @@ class SqliteLedger : public Ledger {
   Status AppendAdmission(const Digest& contract, const Admission& admission) override;
   Result<Digest> StoreObject(std::string_view bytes) override;
 
+  // A proof made again; the row says whether the claim stands or is retracted, and stays.
+  Status AppendRecheck(const Recheck& recheck);
+
   Result<std::vector<CampaignLine>> Campaigns();
   // Everything of a campaign, sources included; kNotFound when there is none of that name ("" = the newest).
   Result<Campaign> Load(const std::string& id);
@@ -52,6 +56,7 @@ class SqliteLedger : public Ledger {
 
  private:
   SqliteLedger(Database database, ObjectStore objects) : database_(std::move(database)), objects_(std::move(objects)) {}
+  Result<std::vector<Recheck>> LoadRechecks(const std::string& campaign);
   // Inserts one event and links it to the one before; the caller holds the transaction.
   Status AppendEvent(const std::string& campaign, std::string_view kind, int64_t ordinal, const std::string& body);
   // An attempt's event and, where the gate passed it, its trust; the revision's number comes back.

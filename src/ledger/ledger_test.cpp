@@ -133,6 +133,36 @@ TEST_F(LedgerTest, TheChainShowsWhatWasChangedBehindItsBack) {
   EXPECT_NE(checked.error().message.find("event 2"), std::string::npos);
 }
 
+TEST_F(LedgerTest, ARetractionIsARowThatStays) {
+  Recheck recheck;
+  recheck.campaign = "c1";
+  recheck.attempt = 3;
+  recheck.versions = {{"gate", "2"}};
+  recheck.checks = {{"smoke", 1, 0.01}};
+  ASSERT_TRUE(ledger_->AppendRecheck(recheck).ok());
+  EXPECT_FALSE(ledger_->Campaigns().value().at(0).retracted);
+  recheck.rejected = Rejected{Stage::kExam, Reason::kWrongAnswer, "hidden shapes", "off by one", {}};
+  ASSERT_TRUE(ledger_->AppendRecheck(recheck).ok());
+  ledger_ = Reopen();
+  EXPECT_TRUE(ledger_->Campaigns().value().at(0).retracted);
+  const Campaign campaign = ledger_->Load("c1").value();
+  ASSERT_EQ(campaign.rechecks.size(), 2U);
+  EXPECT_FALSE(campaign.rechecks[0].rejected);
+  EXPECT_EQ(campaign.rechecks[0].checks.at(0).name, "smoke");
+  EXPECT_EQ(campaign.Retraction()->rejected->evidence, "off by one");
+  EXPECT_EQ(campaign.Retraction()->when.size(), std::string("2026-01-01T00:00:00Z").size());
+  EXPECT_FALSE(Raw().Execute("DELETE FROM rechecks").ok());
+  EXPECT_EQ(ledger_->CheckChain().value(), 2);
+  ASSERT_TRUE(Raw().Execute("DROP TRIGGER no_UPDATE_rechecks; UPDATE rechecks SET outcome = 'stands'").ok());
+  EXPECT_NE(ledger_->CheckChain().error().message.find("event 2"), std::string::npos);
+}
+
+TEST_F(LedgerTest, ARecheckOfNoCampaignIsRefused) {
+  Recheck recheck;
+  recheck.campaign = "never";
+  EXPECT_FALSE(ledger_->AppendRecheck(recheck).ok());
+}
+
 TEST_F(LedgerTest, AFileOfAnotherFormatIsRefused) {
   Database raw = Raw();
   ASSERT_TRUE(raw.Execute("DROP TRIGGER no_UPDATE_format; UPDATE format SET version = 99").ok());

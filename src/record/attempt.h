@@ -88,8 +88,28 @@ struct Incumbent {
 };
 
 struct Stopped {
-  std::string why;                   // "budget", "interrupted", "time", "exhausted", "failed"
+  std::string why;                   // "budget", "interrupted", "time", "exhausted", "control", "failed"
   std::vector<std::string> untried;  // strategies that were not used
+};
+
+// A kernel that a campaign puts through its own gate without telling it which it is.
+struct ControlRecord {
+  std::string name;        // of the author's file
+  bool must_pass = false;  // honest; else a planted fault
+  std::optional<Rejected> rejected;
+  double seconds = 0;
+  bool AsExpected() const { return must_pass == !rejected.has_value(); }
+};
+
+// The proof of a campaign's winner made again, under another gate, compiler or machine.
+struct Recheck {
+  std::string campaign;
+  int64_t attempt = 0;
+  Versions versions;                 // under which it was made again
+  std::optional<Rejected> rejected;  // what was found: the claim is retracted
+  std::vector<CheckRecord> checks;
+  double seconds = 0;
+  std::string when;  // UTC; the ledger's, empty before it is written
 };
 
 // A whole campaign as a value: what `assay run --json` prints and the report draws.
@@ -113,6 +133,13 @@ struct Campaign {
   double wall_seconds = 0;
   std::map<std::string, double> seconds_by_stage;
   std::string command;  // replays it
+  std::vector<ControlRecord> controls;
+  std::vector<Recheck> rechecks;  // oldest first; the last one counts
+
+  // Why the claim no longer stands, if so.
+  const Recheck* Retraction() const {
+    return !rechecks.empty() && rechecks.back().rejected ? &rechecks.back() : nullptr;
+  }
 };
 
 }  // namespace assay

@@ -393,6 +393,22 @@ Admission AdmissionFrom(const Json& j) {
   return a;
 }
 
+Ordered ToJson(const ControlRecord& c) {
+  return {{"name", c.name},
+          {"must_pass", c.must_pass},
+          {"as_expected", c.AsExpected()},
+          {"rejected", c.rejected ? Ordered(ToJson(*c.rejected)) : Ordered(nullptr)},
+          {"seconds", Number(c.seconds)}};
+}
+ControlRecord ControlFrom(const Json& j) {
+  ControlRecord c;
+  c.name = j.at("name");
+  c.must_pass = j.at("must_pass");
+  if (!j.at("rejected").is_null()) c.rejected = RejectedFrom(j.at("rejected"));
+  c.seconds = Real(j.at("seconds"));
+  return c;
+}
+
 Campaign HeadFrom(const Json& j) {
   Campaign c;
   c.id = j.at("id");
@@ -411,6 +427,8 @@ Campaign HeadFrom(const Json& j) {
   c.stopped.untried = j.at("stopped").at("untried").get<std::vector<std::string>>();
   c.rates = RatesFrom(j.at("rates"));
   for (const auto& [stage, seconds] : j.at("seconds_by_stage").items()) c.seconds_by_stage[stage] = Real(seconds);
+  // A ledger of before has none.
+  if (j.contains("controls")) c.controls = FromList<ControlRecord>(j.at("controls"), ControlFrom);
   if (j.contains("incumbent")) {
     const Json& i = j.at("incumbent");
     Incumbent incumbent;
@@ -441,6 +459,29 @@ Ordered IncumbentJson(const Incumbent& i) {
           {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};
 }
 
+Ordered ToJson(const Recheck& r) {
+  Ordered out = {{"campaign", r.campaign},
+                 {"attempt", r.attempt},
+                 {"outcome", r.rejected ? "retracted" : "stands"},
+                 {"versions", r.versions},
+                 {"checks", List(r.checks, [](const CheckRecord& c) { return ToJson(c); })},
+                 {"seconds", Number(r.seconds)},
+                 {"when", r.when}};
+  if (r.rejected) out["rejected"] = ToJson(*r.rejected);
+  return out;
+}
+Recheck RecheckFrom(const Json& j) {
+  Recheck r;
+  r.campaign = j.at("campaign");
+  r.attempt = j.at("attempt");
+  r.versions = j.at("versions").get<Versions>();
+  if (j.contains("rejected")) r.rejected = RejectedFrom(j.at("rejected"));
+  r.checks = FromList<CheckRecord>(j.at("checks"), CheckFrom);
+  r.seconds = Real(j.at("seconds"));
+  r.when = j.at("when");
+  return r;
+}
+
 Ordered HeadJson(const Campaign& c) {
   Ordered by_stage = Ordered::object();
   for (const auto& [stage, seconds] : c.seconds_by_stage) by_stage[stage] = Number(seconds);
@@ -460,6 +501,7 @@ Ordered HeadJson(const Campaign& c) {
       {"stopped", {{"why", c.stopped.why}, {"untried", c.stopped.untried}}},
       {"wall_seconds", Number(c.wall_seconds)},
       {"seconds_by_stage", by_stage},
+      {"controls", List(c.controls, [](const ControlRecord& control) { return ToJson(control); })},
       {"command", c.command}};
   if (c.incumbent) out["incumbent"] = IncumbentJson(*c.incumbent);
   return out;
@@ -544,6 +586,14 @@ std::string AdmissionJson(const Admission& a) {
                {"gate_version", a.gate_version}});
 }
 Result<Admission> ParseAdmission(std::string_view json) { return Parsed<Admission>(json, "admission", AdmissionFrom); }
+
+std::string RecheckJson(const Recheck& recheck) { return Dump(ToJson(recheck)); }
+Result<Recheck> ParseRecheck(std::string_view json) { return Parsed<Recheck>(json, "recheck", RecheckFrom); }
+std::string RechecksJson(std::span<const Recheck> rechecks) {
+  Ordered list = Ordered::array();
+  for (const Recheck& recheck : rechecks) list.push_back(ToJson(recheck));
+  return Dump({{"format", "assay.recheck.1"}, {"rechecks", list}}, 2) + "\n";
+}
 
 std::string UnitsJson(std::span<const RawUnit> units) {
   Ordered list = Ordered::array();

@@ -26,6 +26,10 @@ std::string DecisionReportJson(const DecisionReport& report);
 Result<DecisionReport> ParseDecisionReport(std::string_view json);
 std::string AdmissionJson(const Admission& admission);
 Result<Admission> ParseAdmission(std::string_view json);
+std::string RecheckJson(const Recheck& recheck);
+Result<Recheck> ParseRecheck(std::string_view json);
+// The document of `assay recheck --json`.
+std::string RechecksJson(std::span<const Recheck> rechecks);
 std::string UnitsJson(std::span<const RawUnit> units);
 Result<std::vector<RawUnit>> ParseUnits(std::string_view json);
 // The head of a campaign (all but attempts, references and decision), and back.

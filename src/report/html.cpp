@@ -41,6 +41,13 @@ std::string Fact(const std::string& name, const std::string& value) {
 
 std::string Top(const Campaign& c) {
   std::string out = "<h1>" + EscapeHtml(Headline(c)) + "</h1><dl class=facts>";
+  for (const Recheck& recheck : c.rechecks) {
+    const std::string text = recheck.rejected
+                                 ? fmt::format("{}, refused at {}: {}: {}", recheck.when, Name(recheck.rejected->stage),
+                                               Name(recheck.rejected->reason), Printable(recheck.rejected->evidence))
+                                 : recheck.when + ", stands";
+    out += Fact(recheck.rejected ? "Retracted" : "Proved again", text);
+  }
   if (c.incumbent && !c.incumbent->decisions.empty()) {
     const Decision& d = c.incumbent->decisions[0];
     out += Fact("Claim", fmt::format("{} against {} on workload {}, {} threads", Name(d.kind), d.against, d.workload,

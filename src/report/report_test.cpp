@@ -38,6 +38,24 @@ TEST(Summary, SaysWhyThereIsNoClaim) {
   EXPECT_NE(Headline(campaign).find("every proposal was rejected"), std::string::npos);
 }
 
+TEST(Summary, ARetractionGoesBeforeTheClaim) {
+  Campaign campaign = SampleCampaign();
+  Recheck recheck;
+  recheck.campaign = campaign.id;
+  recheck.attempt = 4;
+  recheck.when = "2026-11-30T12:00:00Z";
+  campaign.rechecks.push_back(recheck);
+  EXPECT_NE(CampaignSummary(campaign, 80).find("attempt 4 stands"), std::string::npos);
+  EXPECT_NE(Headline(campaign).find("faster"), std::string::npos);
+  recheck.rejected = Rejected{Stage::kVerify, Reason::kDependsOnHistory, "history", "it <kept> an answer", {}};
+  campaign.rechecks.push_back(recheck);
+  EXPECT_NE(Headline(campaign).find("RETRACTED"), std::string::npos);
+  EXPECT_EQ(Headline(campaign).find("faster"), std::string::npos);
+  EXPECT_NE(CampaignSummary(campaign, 80).find("depends_on_history"), std::string::npos);
+  ExpectNoLineWiderThan(CampaignSummary(campaign, 80), 80);
+  EXPECT_NE(CampaignHtml(campaign).find("it &lt;kept&gt; an answer"), std::string::npos);
+}
+
 TEST(Summary, TimesKeepThreeDigits) {
   const struct {
     double ratio;

@@ -100,10 +100,20 @@ bool EveryProposalRejected(const Campaign& campaign) {
 }
 
 std::string Headline(const Campaign& campaign) {
+  for (const ControlRecord& control : campaign.controls) {
+    if (control.AsExpected()) continue;
+    return fmt::format("{}: nothing is claimed, the gate failed its own control: {} {} was {}", campaign.contract,
+                       control.must_pass ? "honest kernel" : "planted fault", control.name,
+                       control.rejected ? "refused (" + std::string(Name(control.rejected->reason)) + ")" : "verified");
+  }
   if (!campaign.incumbent) {
     if (EveryProposalRejected(campaign)) return campaign.contract + ": every proposal was rejected";
     return campaign.contract + ": no candidate was examined" +
            (campaign.stopped.why.empty() ? "" : " (stopped: " + campaign.stopped.why + ")");
+  }
+  if (const Recheck* retraction = campaign.Retraction()) {
+    return fmt::format("{}: RETRACTED, the winner was refused when it was proved again ({})", campaign.contract,
+                       Name(retraction->rejected->reason));
   }
   const Incumbent& incumbent = *campaign.incumbent;
   if (incumbent.decisions.empty()) return campaign.contract + ": an examined candidate, no decision";
@@ -123,8 +133,31 @@ std::string Headline(const Campaign& campaign) {
   }
 }
 
+// "controls: honest one_pass.cpp verified, fault half_maximum.cpp refused (wrong_answer)"
+std::string ControlLine(const std::vector<ControlRecord>& controls, size_t width) {
+  std::vector<std::string> parts;
+  for (const ControlRecord& control : controls) {
+    const std::string verdict =
+        control.rejected ? fmt::format("refused ({})", Name(control.rejected->reason)) : "verified";
+    parts.push_back(fmt::format("{} {} {}", control.must_pass ? "honest" : "fault", control.name, verdict));
+  }
+  return parts.empty() ? "" : Wrap("controls: " + Join(parts, ", "), width, "  ", "    ");
+}
+
+std::string RecheckLine(const Recheck& recheck, size_t width) {
+  const std::string stamp = recheck.when.empty() ? "" : recheck.when + ", ";
+  if (!recheck.rejected)
+    return Wrap(fmt::format("proved again: {}attempt {} stands, {}", stamp, recheck.attempt, CheckLine(recheck.checks)),
+                width, "  ", "    ");
+  const Rejected& why = *recheck.rejected;
+  return Wrap(fmt::format("retracted: {}attempt {} was refused at {}, {}: {}", stamp, recheck.attempt, Name(why.stage),
+                          Name(why.reason), Printable(Cut(why.evidence, 300))),
+              width, "  ", "    ");
+}
+
 std::string CampaignSummary(const Campaign& campaign, size_t width) {
   std::string out = Wrap(Headline(campaign), width, "", "  ") + "\n";
+  for (const Recheck& recheck : campaign.rechecks) out += RecheckLine(recheck, width);
   if (campaign.incumbent) {
     out += DecisionTable(campaign.incumbent->decisions, width);
     out += "\n" + Wrap(FloorLine(*campaign.incumbent), width, "  ", "    ");
@@ -136,6 +169,7 @@ std::string CampaignSummary(const Campaign& campaign, size_t width) {
     }
   }
   out += Wrap(fmt::format("attempts: {}", OutcomeCounts(campaign)), width, "  ", "    ");
+  out += ControlLine(campaign.controls, width);
   out += Wrap(fmt::format("machine: {}, {} cores, {} threads used", campaign.machine.processor, campaign.machine.cores,
                           campaign.threads),
               width, "  ", "    ");

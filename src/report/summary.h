@@ -13,6 +13,9 @@ std::string Headline(const Campaign& campaign);
 // There were proposals and none stands: exit 1 of `assay run`.
 bool EveryProposalRejected(const Campaign& campaign);
 
+// "proved again: ... stands" or "retracted: ...".
+std::string RecheckLine(const Recheck& recheck, size_t width);
+
 // What `assay run` ends with; plain text no wider than `width`.
 std::string CampaignSummary(const Campaign& campaign, size_t width);
 

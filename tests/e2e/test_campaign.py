@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whole campaigns on the toy contract."""
+import json
 import shutil
 import signal
 import time
@@ -54,6 +55,14 @@ class Campaigns(Workspace):
         self.expect(DONE, "report", run["id"], "--out", "again.html")
         again = self.check_page(self.folder / "again.html")
         self.assertEqual(page.split("<h2>")[0], again.split("<h2>")[0])
+
+        # Proved again: nothing changed since, so nothing is done until it is asked for.
+        self.assertIn("current", self.expect(DONE, "recheck").out)
+        again = self.expect(DONE, "recheck", run["id"], "--all", "--json", "recheck.json")
+        self.assertRegex(again.out, rf"{run['id']}\s+toy_scale_add\s+{run['incumbent']['attempt']}\s+stands")
+        self.assertEqual(["stands"], [r["outcome"] for r in json.loads((self.folder / "recheck.json").read_text())["rechecks"]])
+        self.assertIn("proved again", self.expect(DONE, "ledger", "show", run["id"]).out)
+        self.assertRegex(self.expect(DONE, "ledger", "check").out, rf"^{len(events) + 1} rows, each as it was written")
 
         # An ended campaign is not resumed, and says so.
         refused = self.expect(USAGE, "run", contract, "--resume", run["id"])

@@ -70,6 +70,7 @@ struct Line {
   InitArguments init;
   ExplainArguments explain;
   LedgerArguments ledger;
+  RecheckArguments recheck;
   ReportArguments report;
   DoctorArguments doctor;
   RedteamArguments redteam;
@@ -77,7 +78,7 @@ struct Line {
   std::string resume;
   std::vector<std::string> verify_knobs, bench_knobs;
   CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app,
-      *report_app, *doctor_app, *redteam_app;
+      *recheck_app, *report_app, *doctor_app, *redteam_app;
   CLI::Option* resume_option = nullptr;
   std::vector<CLI::Option*> threads_options;
 
@@ -166,6 +167,10 @@ struct Line {
     ledger_app->add_option("ACTION", ledger.action)
         ->check(CLI::IsMember(std::vector<std::string>{"list", "show", "check"}));
     ledger_app->add_option("CAMPAIGN", ledger.campaign);
+    recheck_app = Command(app, "recheck");
+    recheck_app->add_option("CAMPAIGN", recheck.campaign);
+    recheck_app->add_flag("--all", recheck.all);
+    recheck_app->add_option("--json", recheck.json);
     report_app = Command(app, "report");
     report_app->add_option("CAMPAIGN", report.campaign);
     report_app->add_option("--out", report.out);
@@ -199,6 +204,7 @@ struct Line {
                                         {init_app, "init"},
                                         {explain_app, "explain"},
                                         {ledger_app, "ledger"},
+                                        {recheck_app, "recheck"},
                                         {report_app, "report"},
                                         {doctor_app, "doctor"},
                                         {redteam_app, "redteam"}}) {
@@ -223,6 +229,7 @@ struct Line {
     if (init_app->parsed()) return init;
     if (explain_app->parsed()) return explain;
     if (ledger_app->parsed()) return ledger;
+    if (recheck_app->parsed()) return recheck;
     if (report_app->parsed()) return report;
     if (redteam_app->parsed()) return redteam;
     return doctor;

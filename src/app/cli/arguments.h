@@ -63,6 +63,11 @@ struct LedgerArguments {
   std::string action = "list", campaign;
 };
 
+struct RecheckArguments {
+  std::string campaign, json;
+  bool all = false;
+};
+
 struct ReportArguments {
   std::string campaign, out;
 };
@@ -86,7 +91,8 @@ struct ShowText {
 };
 
 using Arguments = std::variant<ShowText, RunArguments, VerifyArguments, BenchArguments, CheckArguments, InitArguments,
-                               ExplainArguments, LedgerArguments, ReportArguments, DoctorArguments, RedteamArguments>;
+                               ExplainArguments, LedgerArguments, RecheckArguments, ReportArguments, DoctorArguments,
+                               RedteamArguments>;
 
 // Usage errors are ShowText with exit code 4.
 Arguments ParseArguments(int argc, const char* const* argv);

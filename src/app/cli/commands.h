@@ -20,6 +20,7 @@ Result<int> Command(const CheckArguments& arguments);
 Result<int> Command(const InitArguments& arguments);
 Result<int> Command(const ExplainArguments& arguments);
 Result<int> Command(const LedgerArguments& arguments);
+Result<int> Command(const RecheckArguments& arguments);
 Result<int> Command(const ReportArguments& arguments);
 Result<int> Command(const DoctorArguments& arguments);
 Result<int> Command(const RedteamArguments& arguments);

@@ -7,6 +7,7 @@
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/progress.h"
+#include "app/cli/workshop.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "report/html.h"
@@ -14,10 +15,8 @@
 #include "report/table.h"
 
 namespace assay {
-namespace {
 
-// Reading commands do not make a workspace where there is none.
-Result<std::unique_ptr<SqliteLedger>> OpenExisting() {
+Result<std::unique_ptr<SqliteLedger>> OpenLedger() {
   const std::filesystem::path folder = WorkspaceFolder() / ".assay";
   std::error_code error;
   if (!std::filesystem::exists(folder / "ledger.db", error)) {
@@ -26,10 +25,8 @@ Result<std::unique_ptr<SqliteLedger>> OpenExisting() {
   return SqliteLedger::Open(folder);
 }
 
-}  // namespace
-
 Result<int> Command(const LedgerArguments& arguments) {
-  ASSAY_TRY(const auto ledger, OpenExisting());
+  ASSAY_TRY(const auto ledger, OpenLedger());
   if (arguments.action == "check") {
     ASSAY_TRY(const int64_t rows, ledger->CheckChain());
     Print(fmt::format("{} rows, each as it was written\n", rows));
@@ -45,14 +42,16 @@ Result<int> Command(const LedgerArguments& arguments) {
   TextTable table({"campaign", "contract", "started", "attempts", "stopped"});
   for (const CampaignLine& line : lines) {
     table.Add({line.id, line.contract, line.started, std::to_string(line.attempts),
-               line.stopped.empty() ? "unfinished" : line.stopped});
+               line.retracted         ? "RETRACTED"
+               : line.stopped.empty() ? "unfinished"
+                                      : line.stopped});
   }
   Print(lines.empty() ? "no campaigns yet\n" : table.Render(OutputWidth(), ""));
   return kDone;
 }
 
 Result<int> Command(const ReportArguments& arguments) {
-  ASSAY_TRY(const auto ledger, OpenExisting());
+  ASSAY_TRY(const auto ledger, OpenLedger());
   ASSAY_TRY(const Campaign campaign, ledger->Load(arguments.campaign));
   const std::string path =
       arguments.out.empty() ? "report-" + campaign.contract + "-" + campaign.id + ".html" : arguments.out;

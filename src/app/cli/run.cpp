@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/campaign.h"
+#include "language/cpp/directives.h"
 #include "language/peer_info.h"
 #include "record/json.h"
 #include "report/html.h"
@@ -78,6 +79,22 @@ Result<Campaign> Resumed(const RunArguments& a, Workshop& shop, Recorded& record
   return campaign;
 }
 
+// One honest kernel and one planted fault of the contract's author, drawn by the gate's own secret.
+Result<std::vector<Control>> DrawControls(const Workshop& shop) {
+  std::vector<Control> controls;
+  Stream draw(shop.secret.Derive("controls"));
+  for (const auto& [files, must_pass] :
+       {std::pair(&shop.contract.honest, true), std::pair(&shop.contract.mutants, false)}) {
+    if (files->empty()) continue;
+    const std::filesystem::path& file = (*files)[draw.Below(files->size())];
+    ASSAY_TRY(const Template family, ReadTemplate(file, shop.contract));
+    ASSAY_TRY(Candidate candidate, MakeCandidate(family, {}, {}));
+    controls.push_back({std::move(candidate), file.filename().string(), must_pass});
+  }
+  if (draw.Below(2) == 1) std::reverse(controls.begin(), controls.end());
+  return controls;
+}
+
 int ExitCode(const Campaign& campaign) {
   if (campaign.stopped.why == "interrupted") return kInterrupted;
   if (EveryProposalRejected(campaign)) return kRefused;
@@ -104,7 +121,9 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
   SystemClock clock;
   const Tools tools{*shop.builder, shop.inspector, *shop.gate, *shop.timer, history,
                     *shop.ledger,  *strategy,      clock,      progress,    g_interrupted};
-  ASSAY_TRY_STATUS(RunCampaign(shop.contract, campaign, recorded, {}, tools));
+  CampaignOptions options;
+  ASSAY_TRY(options.controls, DrawControls(shop));
+  ASSAY_TRY_STATUS(RunCampaign(shop.contract, campaign, recorded, options, tools));
   for (const StrategyEntry& entry : Strategies()) {
     if (entry.name != campaign.strategy) campaign.stopped.untried.emplace_back(entry.name);
   }

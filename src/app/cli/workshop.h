@@ -56,6 +56,9 @@ Result<Subject> FindSubject(const Contract& contract, const std::string& what, c
                             const std::vector<std::string>& flags);
 Result<BuildOutcome> BuildSubject(Workshop& workshop, const Subject& subject);
 
+// The workspace's ledger; reading commands do not make one where there is none.
+Result<std::unique_ptr<SqliteLedger>> OpenLedger();
+
 // The contract's templates, read.
 Result<std::vector<Template>> ReadTemplates(const Contract& contract);
 
