@@ -229,6 +229,23 @@ TEST(Bounded, OnePassVarianceIsSeenAtAnOffset) {
   }
 }
 
+// Deviations from running means do not sum to nothing, which shows most where there are few of them.
+TEST(Bounded, VarianceInOnePassIsHonestWhereTheMeanIsLarge) {
+  for (const int64_t columns : {2, 4, 7, 16, 63, 256}) {
+    for (const Data data : {Data::kOffset100, Data::kOffset1e4, Data::kAscending}) {
+      SCOPED_TRACE(columns);
+      ReferenceRun run = testing::Rows(data, 64, columns, true, 5);
+      run.query.regime = data == Data::kAscending ? Regime::kStructured : Regime::kRandom;
+      run.query.outputs = 64.0 * static_cast<double>(columns);
+      const OracleAnswer bounded = MustRun(run, testing::LayerNormReference{}, Arithmetic::kBounded, columns);
+      run.query.order = Order::kBlocks64;  // Welford's
+      const Comparison welford =
+          Compare(bounded, MustRun(run, testing::LayerNormReference{}, Arithmetic::kHonest, columns));
+      EXPECT_LE(welford.worst, 1.0);
+    }
+  }
+}
+
 // Every operation perturbed at random by what is legal passes; the bound is no guess.
 TEST(Bounded, LegalPerturbationsPass) {
   for (const auto& [data, name] : testing::kAllData) {

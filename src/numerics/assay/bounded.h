@@ -247,8 +247,8 @@ struct Ops<Bounded> {
     return {best, false};
   }
 
-  // The first-order effect of the mean's error on the variance is zero, since deviations sum to
-  // nothing; what is left is its square.
+  // The effect of a mean that is off is its square in two passes, where deviations sum to nothing; those
+  // from the running means of a single pass do not.  docs/numerics.md derives both.
   template <class Term>
   static void Centred(int64_t n, Term&& term, Bounded& mean, Bounded& variance) {
     const double count = static_cast<double>(n), u = environment.u;
@@ -261,8 +261,11 @@ struct Ops<Bounded> {
       squares += deviation * deviation;
       carried += 2.0 * std::fabs(deviation) * e + e * e + environment.eta;
     }
-    const double error =
-        (carried + Growth(count) * u * squares) / count + mean.error * mean.error + 3.0 * u * squares / count;
+    const double growth = Growth(count), certain = (count + 2.0) / std::sqrt(3.0);
+    const double leaning = growth < count ? std::fmin(certain, 0.82 * growth * growth / count) : certain;
+    const double size = std::sqrt(mean.value * mean.value + squares / count);
+    const double running = leaning * u * size * std::sqrt(squares / count);
+    const double error = (carried + (growth + 3.0) * u * squares) / count + mean.error * mean.error + running;
     variance = Bounded::Finish(squares / count, error, sum, sum);
     if (squares + carried > environment.reach) variance.error = kNoBound;
   }
