@@ -3,10 +3,10 @@
 # Usage: assay_setup run|test
 
 assay_packages() {
-  # What builds and runs the program: compiler, build tools, libraries, and the peer's library.
+  # What builds and runs the program: compiler, build tools, libraries, and the libraries of the peers (OpenBLAS, oneDNN).
   echo g++ cmake ninja-build ccache pkg-config git binutils \
     libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libspdlog-dev libfmt-dev libsqlite3-dev libzstd-dev \
-    libssl-dev libseccomp-dev libboost-dev libopenblas-pthread-dev libopenblas0-pthread
+    libssl-dev libseccomp-dev libboost-dev libopenblas-pthread-dev libopenblas0-pthread libdnnl-dev
   # What the tests need besides: GoogleTest, MPFR (a second implementation of the number formats), a second compiler with
   # OpenMP, the schema validator.
   if [ "$1" = test ]; then echo libgtest-dev libgmock-dev libmpfr-dev clang libomp-dev python3 python3-jsonschema util-linux; fi

@@ -2,6 +2,7 @@
 // Honest kernels must never be refused: templates at random knobs, -O2 and -O3, both compilers, one and
 // two threads, over all contracts that ship.  A short form runs with the tests; the full one is
 //   ASSAY_HONEST_VARIANTS=60 ASSAY_HONEST_SEEDS=3 verify_test --gtest_filter='HonestVariants.*'
+// and one contract alone is asked for by ASSAY_HONEST_CONTRACT=NAME.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -106,7 +107,9 @@ TEST(HonestVariants, AreNeverRefused) {
   const int seeds = FromEnvironment("ASSAY_HONEST_SEEDS", 1);
   const int first = FromEnvironment("ASSAY_HONEST_FIRST_SEED", 1);
   std::vector<Contract> contracts;
-  for (const char* name : {"softmax_rows", "add_rmsnorm", "gemm", "gqa_attention"}) {
+  const char* only = std::getenv("ASSAY_HONEST_CONTRACT");
+  for (const std::string name : {"softmax_rows", "add_rmsnorm", "gemm", "gqa_attention", "layernorm", "gemm_bf16"}) {
+    if (only != nullptr && name != only) continue;
     auto loaded = LoadContract(kSource / "contracts" / name);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     ASSERT_FALSE(loaded.value().templates.empty()) << name;

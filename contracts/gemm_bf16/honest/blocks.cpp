@@ -1,0 +1,30 @@
+// assay:expect verified
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of 64 terms, each in sixteen partial sums, added to C one after the other.
+#include <stdint.h>
+#include <string.h>
+
+static inline float Wide(uint16_t bf16) {
+  const uint32_t bits = static_cast<uint32_t>(bf16) << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+extern "C" void gemm_bf16(const uint16_t* a, const uint16_t* b, float* c, int64_t M, int64_t N, int64_t K) {
+#pragma omp parallel for schedule(static)
+  for (int64_t m = 0; m < M; ++m) {
+    for (int64_t n = 0; n < N; ++n) {
+      const uint16_t *x = a + m * K, *y = b + n * K;
+      float sum = 0;
+      for (int64_t k = 0; k < K; k += 64) {
+        float lane[16] = {};
+        for (int64_t i = k; i < (k + 64 < K ? k + 64 : K); ++i) lane[i % 16] += Wide(x[i]) * Wide(y[i]);
+        for (int half = 8; half > 0; half /= 2)
+          for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
+        sum += lane[0];
+      }
+      c[m * N + n] = sum;
+    }
+  }
+}
