@@ -1,0 +1,26 @@
+// assay:expect verified
+// SPDX-License-Identifier: Apache-2.0
+// Products and sums in double, rounded once.
+#include <stdint.h>
+
+static void Turn(float* x, int64_t heads, int64_t D, const float* c, const float* s) {
+  const int64_t half = D / 2;
+  for (int64_t h = 0; h < heads; ++h, x += D) {
+    for (int64_t i = 0; i < half; ++i) {
+      const double a = x[i], b = x[i + half], cosine = c[i], sine = s[i];
+      x[i] = static_cast<float>(a * cosine - b * sine);
+      x[i + half] = static_cast<float>(b * cosine + a * sine);
+    }
+  }
+}
+
+extern "C" void rope(float* q, float* k, const int32_t* positions, const float* cosines, const float* sines, int64_t T,
+                     int64_t H, int64_t KV, int64_t D, int64_t) {
+  const int64_t half = D / 2;
+#pragma omp parallel for schedule(dynamic, 3)
+  for (int64_t t = 0; t < T; ++t) {
+    const float *c = cosines + positions[t] * half, *s = sines + positions[t] * half;
+    Turn(q + t * H * D, H, D, c, s);
+    Turn(k + t * KV * D, KV, D, c, s);
+  }
+}

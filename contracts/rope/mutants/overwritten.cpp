@@ -1,0 +1,25 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Reads the first half again after it was overwritten.
+#include <stdint.h>
+
+static void Turn(float* x, int64_t heads, int64_t D, const float* c, const float* s) {
+  const int64_t half = D / 2;
+  for (int64_t h = 0; h < heads; ++h, x += D) {
+    for (int64_t i = 0; i < half; ++i) {
+      x[i] = x[i] * c[i] - x[i + half] * s[i];
+      x[i + half] = x[i + half] * c[i] + x[i] * s[i];
+    }
+  }
+}
+
+extern "C" void rope(float* q, float* k, const int32_t* positions, const float* cosines, const float* sines, int64_t T,
+                     int64_t H, int64_t KV, int64_t D, int64_t) {
+  const int64_t half = D / 2;
+#pragma omp parallel for
+  for (int64_t t = 0; t < T; ++t) {
+    const float *c = cosines + positions[t] * half, *s = sines + positions[t] * half;
+    Turn(q + t * H * D, H, D, c, s);
+    Turn(k + t * KV * D, KV, D, c, s);
+  }
+}
