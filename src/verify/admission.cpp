@@ -138,15 +138,21 @@ Status AdmissionRun::JudgeVariants() {
   }
   // By order of summation and situation: as the mutants compute but for their fault.
   std::map<Order, std::vector<std::vector<double>>> unharmed;
-  bool sums = false;  // whether the reference has any; accumulators come before truncation
+  bool sums = false, functions = false;  // whether the reference has any; their mutants come before truncation
   for (const Variant& variant : MutantVariants(contract_)) {
     std::vector<std::vector<double>>& honest_numbers = unharmed[variant.order];
     std::vector<Judgement> judged;
     ASSAY_TRY_STATUS(TryVariant(variant, {}, &honest_numbers, judged, applies));
     if (variant.mutant.kind == MutantKind::kNarrowAccumulator) sums = sums || applies;
+    if (variant.mutant.kind == MutantKind::kNarrowElementary) functions = functions || applies;
     // Truncating one operation costs one u more than rounding it, which a function of 4 u may; what is
-    // wrong with truncation is that sums drift.
-    if (variant.mutant.kind == MutantKind::kTruncate) applies = applies && sums;
+    // wrong with truncation is that sums drift.  Sums too short to drift beyond what functions are
+    // allowed leave a kernel as right as an honest one with loose functions.
+    if (variant.mutant.kind == MutantKind::kTruncate) {
+      const bool drifts =
+          std::any_of(judged.begin(), judged.end(), [](const Judgement& one) { return !(one.worst <= kRefused); });
+      applies = applies && sums && (drifts || !functions);
+    }
     // A contract without functions has no functions to narrow: nothing to refuse, nothing to show.
     // Its drift grows with the number of terms, and the shapes of admission are small: refused must it be.
     const double least = variant.mutant.kind == MutantKind::kTruncate ? kRefused : kLeastMutant;

@@ -230,7 +230,11 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
   error_square_ += error * error * weight * weight;
   bound_square_ += expected.bound * expected.bound * weight * weight;
   unit_square_ += rounding * rounding * weight * weight;
-  if (rule.kind == CompareClass::kAccumulate && !expected.exact && expected.bound <= kRoundingDominates * step) {
+  // Below the normal range a step is a large share of the value: an intermediate there is off by half of one, the
+  // same for all elements that share it, and honest errors lean.
+  const bool normal = std::abs(expected.value) - expected.bound >= SmallestNormal(rule.dtype);
+  if (rule.kind == CompareClass::kAccumulate && !expected.exact && normal &&
+      expected.bound <= kRoundingDominates * step) {
     bias_sum_ += error / step;
     bias_outward_ += std::copysign(1.0, expected.value) * error / step;
     bias_values_ += expected.value;

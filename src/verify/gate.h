@@ -15,7 +15,7 @@ namespace assay {
 
 // Changes whenever an old verdict might come out differently: part of the key under which
 // admissions and verdicts are kept.
-inline constexpr std::string_view kGateVersion = "3";
+inline constexpr std::string_view kGateVersion = "4";
 
 struct GateOptions {
   Seed seed;                                           // never enters a candidate's process

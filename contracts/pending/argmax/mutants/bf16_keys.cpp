@@ -1,0 +1,27 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Compares the upper halves of the numbers: near elements count as equal.
+#include <assay/contract.h>
+
+#include <stdint.h>
+#include <string.h>
+
+static float Upper(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  bits &= 0xFFFF0000;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+extern "C" void argmax(const float* x, int32_t* index, float* value, int64_t R, int64_t C) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) {
+    const float* row = x + r * C;
+    int64_t best = 0;
+    for (int64_t c = 1; c < C; ++c)
+      if (Upper(row[c]) > Upper(row[best])) best = c;
+    index[r] = (int32_t)best;
+    if (value) value[r] = row[best];
+  }
+}

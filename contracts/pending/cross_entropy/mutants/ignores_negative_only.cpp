@@ -1,0 +1,29 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Takes every negative target for the one to ignore, and forgets that it may be a class.
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void cross_entropy(float* logits, const int32_t* targets, float* loss, int64_t T, int64_t V, float scale,
+                              int32_t) {
+#pragma omp parallel for
+  for (int64_t t = 0; t < T; ++t) {
+    float* x = logits + t * V;
+    const int32_t target = targets[t];
+    if (target < 0) {
+      for (int64_t v = 0; v < V; ++v) x[v] = 0;
+      loss[t] = 0;
+      continue;
+    }
+    float top = x[0];
+    for (int64_t v = 1; v < V; ++v) top = x[v] > top ? x[v] : top;
+    const float wanted = x[target];
+    float sum = 0;
+    for (int64_t v = 0; v < V; ++v) {
+      x[v] = expf(x[v] - top);
+      sum += x[v];
+    }
+    loss[t] = logf(sum) + (top - wanted);
+    for (int64_t v = 0; v < V; ++v) x[v] = (x[v] / sum - (v == target ? 1.0f : 0.0f)) * scale;
+  }
+}

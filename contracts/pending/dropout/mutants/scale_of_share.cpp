@@ -1,0 +1,28 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Scales by the share that this row happened to keep, not by the probability.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+// Steele, Lea and Flood (2014): a counter in steps of the golden ratio, mixed by the finaliser of MurmurHash3.
+static uint64_t Mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+static uint64_t Draw(uint64_t seed, uint64_t i) { return Mix(Mix(seed) + (i + 1) * 0x9E3779B97F4A7C15U); }
+
+extern "C" void dropout(const float* x, float* y, int64_t R, int64_t C, float p, int64_t seed) {
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) {
+    int64_t kept = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const double u = (double)(Draw((uint64_t)seed, (uint64_t)(r * C + c)) >> 11) * 0x1p-53;
+      y[r * C + c] = u < (double)p ? 0.0f : x[r * C + c];
+      kept += u >= (double)p;
+    }
+    for (int64_t c = 0; c < C && kept > 0; ++c) y[r * C + c] *= (float)C / (float)kept;
+  }
+}

@@ -1,0 +1,29 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// Two products share sixteen bits and saturate, as the older multiply-add instruction does: right while values are small.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void quantized_gemm(const int8_t* a, const int8_t* w, const int32_t* bias, const float* wscale, int8_t* out,
+                               int64_t M, int64_t N, int64_t K, float ascale, int32_t azero, float oscale,
+                               int32_t ozero) {
+#pragma omp parallel for schedule(static)
+  for (int64_t m = 0; m < M; ++m) {
+    for (int64_t n = 0; n < N; ++n) {
+      int32_t sum = bias ? bias[n] : 0;
+      for (int64_t k = 0; k < K; k += 2) {
+        int32_t pair = (a[m * K + k] + 128) * w[n * K + k];
+        int32_t weights = w[n * K + k];
+        if (k + 1 < K) {
+          pair += (a[m * K + k + 1] + 128) * w[n * K + k + 1];
+          weights += w[n * K + k + 1];
+        }
+        sum += (pair < -32768 ? -32768 : pair > 32767 ? 32767 : pair) - (128 + azero) * weights;
+      }
+      const float code = nearbyintf((float)sum * (ascale * wscale[n] / oscale) + (float)ozero);
+      out[m * N + n] = (int8_t)(code < -128 ? -128 : code > 127 ? 127 : code);
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// assay:expect verified
+// SPDX-License-Identifier: Apache-2.0
+// As it is written in a model: softmax over all experts, the weights of the chosen divided by their sum. The choice is made
+// by the scores: probabilities tie where scores do not.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void topk_softmax_router(const float* logits, const float* bias, int32_t* index, float* weight,
+                                    int32_t* count, int64_t T, int64_t E, int64_t K) {
+  for (int64_t e = 0; e < E; ++e) count[e] = 0;
+#pragma omp parallel for schedule(static)
+  for (int64_t t = 0; t < T; ++t) {
+    float score[512];
+    bool taken[512];
+    for (int64_t e = 0; e < E; ++e) {
+      score[e] = logits[t * E + e] + (bias ? bias[e] : 0.0f);
+      taken[e] = false;
+    }
+    for (int64_t k = 0; k < K; ++k) {
+      int64_t best = -1;
+      for (int64_t e = 0; e < E; ++e) {
+        if (!taken[e] && (best < 0 || score[e] > score[best])) best = e;
+      }
+      taken[best] = true;
+      index[t * K + k] = (int32_t)best;
+      weight[t * K + k] = expf(score[best] - score[index[t * K]]);
+#pragma omp atomic
+      ++count[best];
+    }
+    float all = 0, chosen = 0;
+    for (int64_t e = 0; e < E; ++e) all += expf(score[e] - score[index[t * K]]);
+    for (int64_t k = 0; k < K; ++k) {
+      weight[t * K + k] /= all;
+      chosen += weight[t * K + k];
+    }
+    for (int64_t k = 0; k < K; ++k) weight[t * K + k] /= chosen;
+  }
+}
