@@ -57,8 +57,8 @@ class Campaigns(Workspace):
         self.assertEqual(page.split("<h2>")[0], again.split("<h2>")[0])
 
         # Proved again: nothing changed since, so nothing is done until it is asked for.
-        self.assertIn("current", self.expect(DONE, "recheck").out)
-        again = self.expect(DONE, "recheck", run["id"], "--all", "--json", "recheck.json")
+        self.assertIn("current", self.expect(DONE, "recheck", "--contract", contract).out)
+        again = self.expect(DONE, "recheck", run["id"], "--all", "--contract", contract, "--json", "recheck.json")
         self.assertRegex(again.out, rf"{run['id']}\s+toy_scale_add\s+{run['incumbent']['attempt']}\s+stands")
         self.assertEqual(["stands"], [r["outcome"] for r in json.loads((self.folder / "recheck.json").read_text())["rechecks"]])
         self.assertIn("proved again", self.expect(DONE, "ledger", "show", run["id"]).out)

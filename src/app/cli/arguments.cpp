@@ -170,6 +170,7 @@ struct Line {
     recheck_app = Command(app, "recheck");
     recheck_app->add_option("CAMPAIGN", recheck.campaign);
     recheck_app->add_flag("--all", recheck.all);
+    recheck_app->add_option("--contract", recheck.contract);
     recheck_app->add_option("--json", recheck.json);
     report_app = Command(app, "report");
     report_app->add_option("CAMPAIGN", report.campaign);

@@ -64,7 +64,7 @@ struct LedgerArguments {
 };
 
 struct RecheckArguments {
-  std::string campaign, json;
+  std::string campaign, contract, json;
   bool all = false;
 };
 

@@ -42,10 +42,20 @@ struct Tally {
   }
 };
 
-Result<Recheck> Again(const Campaign& campaign, bool all, bool& skipped) {
-  ASSAY_TRY(Workshop shop, Workshop::Open(campaign.contract, {campaign.threads, {}, 0, {}}));
+// A ledger knows a contract's name; where its folder lies outside the usual places, the user says so.
+Result<Workshop> Shop(const Campaign& campaign, const std::string& folder) {
+  const WorkshopOptions options{campaign.threads, {}, 0, {}};
+  if (!folder.empty()) {
+    ASSAY_TRY(Workshop there, Workshop::Open(folder, options));
+    if (there.contract.name == campaign.contract) return there;
+  }
+  return Workshop::Open(campaign.contract, options);
+}
+
+Result<Recheck> Again(const Campaign& campaign, const RecheckArguments& arguments, bool& skipped) {
+  ASSAY_TRY(Workshop shop, Shop(campaign, arguments.contract));
   const Versions versions = VersionsHere(shop.contract);
-  skipped = !all && ProvedUnder(campaign, versions);
+  skipped = !arguments.all && ProvedUnder(campaign, versions);
   if (skipped) return Recheck{};
   ASSAY_TRY(Recheck recheck, ProveAgain(shop.contract, campaign, versions, *shop.builder, *shop.gate));
   // Written before the next begins: a kill loses the proof that was under way, none that was made.
@@ -62,7 +72,7 @@ Result<int> Command(const RecheckArguments& arguments) {
   for (const Campaign& campaign : claims) {
     if (g_interrupted) return kInterrupted;
     bool skipped = false;
-    const Result<Recheck> recheck = Again(campaign, arguments.all, skipped);
+    const Result<Recheck> recheck = Again(campaign, arguments, skipped);
     if (!recheck.ok()) {
       // One contract that is gone must not keep the others from being proved.
       ++tally.failed;
