@@ -30,8 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(file->Soname());
   if (!shared) {
     const auto exports = file->Exports();
-    // A symbol table may list a name twice; another name it may not list.
-    ASSAY_CHECK(!exports.empty());
+    // A symbol table may list a name twice, or not at all (then the loader finds no entry); another it may not list.
     for (const std::string& name : exports) ASSAY_CHECK(name == "softmax_rows");
   }
   return 0;
