@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "engine/proof.h"
 #include "engine/stage.h"
 
 namespace assay {
@@ -28,7 +29,6 @@ class Loop {
  private:
   Status ProveReferences();
   Status ProveControls();
-  Result<std::optional<Rejected>> Judge(const Candidate& candidate);
   bool ControlFailed() const;
   Result<bool> Round(int round);
   Result<Trial> Try(const Proposal& proposal, int64_t ordinal);
@@ -137,23 +137,15 @@ Status Loop::ProveReferences() {
   return Ok();
 }
 
-Result<std::optional<Rejected>> Loop::Judge(const Candidate& candidate) {
-  ASSAY_TRY(const BuildOutcome built, tools_.builder.Build(contract_, candidate, BuildVariant::kPrimary));
-  if (const auto* refused = std::get_if<Rejected>(&built)) return std::optional(*refused);
-  ASSAY_TRY(const ScreenOutcome screened, tools_.gate.Screen(contract_, std::get<Artifact>(built)));
-  if (const auto* refused = std::get_if<Rejected>(&screened)) return std::optional(*refused);
-  ASSAY_TRY(const VerifyOutcome verified, tools_.gate.Verify(contract_, std::get<Screened>(screened)));
-  if (const auto* refused = std::get_if<Rejected>(&verified)) return std::optional(*refused);
-  return std::optional<Rejected>();
-}
-
 // Made anew by a resumed campaign too: it is this process's gate that is asked.
 Status Loop::ProveControls() {
   campaign_.controls.clear();
   for (const Control& control : options_.controls) {
     ControlRecord record{control.name, control.must_pass, std::nullopt, 0};
-    ASSAY_TRY(record.rejected, RunStage(tools_, campaign_, "control", control.name, record.seconds,
-                                        [&] { return Judge(control.candidate); }));
+    ASSAY_TRY(const VerifyOutcome outcome, RunStage(tools_, campaign_, "control", control.name, record.seconds, [&] {
+                return ProveRight(contract_, control.candidate, tools_.builder, tools_.gate);
+              }));
+    if (const auto* refused = std::get_if<Rejected>(&outcome)) record.rejected = *refused;
     campaign_.seconds_by_stage["controls"] += record.seconds;
     campaign_.controls.push_back(std::move(record));
   }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/proof.h"
+
 namespace assay {
 namespace {
 
@@ -21,11 +23,7 @@ bool Alike(const Versions& a, const Versions& b) {
 // Nothing: the gate passes it to the end.
 Result<std::optional<Rejected>> Judge(const Contract& contract, const Candidate& candidate, Builder& builder,
                                       Gate& gate, std::vector<CheckRecord>& checks) {
-  ASSAY_TRY(const BuildOutcome built, builder.Build(contract, candidate, BuildVariant::kPrimary));
-  if (const auto* refused = std::get_if<Rejected>(&built)) return std::optional(*refused);
-  ASSAY_TRY(const ScreenOutcome screened, gate.Screen(contract, std::get<Artifact>(built)));
-  if (const auto* refused = std::get_if<Rejected>(&screened)) return std::optional(*refused);
-  ASSAY_TRY(const VerifyOutcome verified, gate.Verify(contract, std::get<Screened>(screened)));
+  ASSAY_TRY(const VerifyOutcome verified, ProveRight(contract, candidate, builder, gate));
   if (const auto* refused = std::get_if<Rejected>(&verified)) return std::optional(*refused);
   ASSAY_TRY(const ExamOutcome examined, gate.Examine(contract, candidate, std::get<Verified>(verified)));
   if (const auto* refused = std::get_if<Rejected>(&examined)) return std::optional(*refused);

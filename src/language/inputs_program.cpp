@@ -17,11 +17,11 @@
 #include "base/check.h"
 #include "contract/values.h"
 #include "language/author_code.h"
+#include "language/author_process.h"
 #include "language/cpp/builder.h"
 #include "language/oracle.h"
 #include "numerics/assay/draw_program.h"
 #include "numerics/oracle_client.h"
-#include "sandbox/session.h"
 
 namespace assay {
 namespace {
@@ -29,9 +29,6 @@ namespace {
 constexpr const char* kSymbol = "assay_inputs";
 // Inputs of the largest timed shape take a fraction of a second; a loop without end must end.
 constexpr std::chrono::seconds kFillLimit{20};
-constexpr int kRequest = 0, kResponse = 1, kDrawn = 2;
-
-uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
 std::vector<int64_t> DenseStrides(const std::vector<int64_t>& extents) {
   std::vector<int64_t> strides(extents.size(), 1);
@@ -53,16 +50,15 @@ struct Plan {
 
 struct InputsProgram::State {
   Contract contract;
-  std::filesystem::path source, object;
-  std::optional<Session> session;
+  std::filesystem::path source;
+  std::optional<AuthorProcess> process;
   std::mutex mutex;
 
   Error Blame(std::string_view what, std::string_view remedy) const {
     return Error{ErrorCode::kInvalidInput, fmt::format("{}: {}; {}", source.string(), what, remedy)};
   }
   Result<Plan> PlanFor(const Shape& shape, std::span<const double> scalars, const Seed& seed) const;
-  Status Reserve(uint64_t request, uint64_t response, uint64_t drawn);
-  Status Run(const Shape& shape);
+  Error BlameFor(const AuthorFailure& failure, const Shape& shape) const;
   Status TakeScalars(const Plan& plan, std::span<double> scalars) const;
   Status TakeTensor(const Plan& plan, size_t f, const Shape& shape, std::span<std::byte> out, Stream& stream) const;
 };
@@ -76,7 +72,9 @@ Result<std::unique_ptr<InputsProgram>> InputsProgram::Start(const Contract& cont
   state->source = contract.folder / kInputsFile;
   const std::string source =
       fmt::format("#include \"{}\"\n#include <assay/draw_program.h>\nASSAY_INPUTS(Inputs);\n", kInputsFile);
-  ASSAY_TRY(state->object, BuildAuthorCode({"inputs", state->source, source, kSymbol}, DefaultCacheFolder()));
+  ASSAY_TRY(const std::filesystem::path object,
+            BuildAuthorCode({"inputs", state->source, source, kSymbol}, DefaultCacheFolder()));
+  state->process.emplace(object, kSymbol);
   return std::unique_ptr<InputsProgram>(new InputsProgram(std::move(state)));
 }
 
@@ -136,45 +134,25 @@ Result<Plan> InputsProgram::State::PlanFor(const Shape& shape, std::span<const d
   return plan;
 }
 
-Status InputsProgram::State::Reserve(uint64_t request, uint64_t response, uint64_t drawn) {
-  const bool fits = session && session->Input(kRequest, 0).size() >= request &&
-                    session->Output(kResponse, 0).size() >= response && session->Input(kDrawn, 0).size() >= drawn;
-  if (fits) return Ok();
-  session.reset();
-  SessionSpec spec;
-  spec.artifact = object;
-  spec.symbols = {kSymbol};
-  // With slack, so that shapes that grow little by little do not restart it each time.
-  spec.buffers = {{"request", RoundUp(request * 2, 4096), Access::kInput},
-                  {"response", RoundUp(response * 2, 4096), Access::kOutput},
-                  {"drawn", RoundUp(std::max<uint64_t>(drawn + drawn / 2, 4096), 4096), Access::kInput}};
-  spec.trusted = true;
-  ASSAY_TRY(StartOutcome started, Session::Start(spec));
-  if (const auto* failed = std::get_if<LoadFailed>(&started))
-    return Blame("it does not load: " + failed->text, "keep to the standard library and <assay/draw.h>");
-  if (const auto* ended = std::get_if<Ended>(&started))
-    return Blame("it ended at its start: " + ended->evidence, "keep code out of constructors");
-  session = std::get<Session>(std::move(started));
-  return Ok();
-}
-
-Status InputsProgram::State::Run(const Shape& shape) {
-  Call call;
-  call.arguments = {PointerArgument{kRequest, 0}, PointerArgument{kResponse, 0}, PointerArgument{kDrawn, 0}};
-  ASSAY_TRY(const UnitOutcome outcome, session->Run(std::span(&call, 1), kFillLimit, WaitMode::kSleep));
-  if (std::get_if<Completed>(&outcome) != nullptr) return Ok();
-  session.reset();
-  const std::string at = Describe(contract, shape);
-  if (const auto* ended = std::get_if<Ended>(&outcome)) {
-    return Blame(fmt::format("Inputs ended its process at {}: {}", at, ended->evidence),
-                 "check its indices and pointers");
+Error InputsProgram::State::BlameFor(const AuthorFailure& failure, const Shape& shape) const {
+  const auto at = [&] { return Describe(contract, shape); };
+  switch (failure.kind) {
+    case AuthorFailure::Kind::kNotLoaded:
+      return Blame("it does not load: " + failure.text, "keep to the standard library and <assay/draw.h>");
+    case AuthorFailure::Kind::kEndedAtStart:
+      return Blame("it ended at its start: " + failure.text, "keep code out of constructors");
+    case AuthorFailure::Kind::kEnded:
+      return Blame(fmt::format("Inputs ended its process at {}: {}", at(), failure.text),
+                   "check its indices and pointers");
+    case AuthorFailure::Kind::kTooSlow:
+      return Blame(fmt::format("Inputs did not return within {} s at {}", kFillLimit.count(), at()), "bound its loops");
   }
-  return Blame(fmt::format("Inputs did not return within {} s at {}", kFillLimit.count(), at), "bound its loops");
+  ASSAY_CHECK(false);
 }
 
 Status InputsProgram::State::TakeScalars(const Plan& plan, std::span<double> scalars) const {
   wire::DrawResponse head;
-  std::memcpy(&head, session->Output(kResponse, 0).data(), sizeof head);
+  std::memcpy(&head, process->Response().data(), sizeof head);
   head.message[sizeof head.message - 1] = 0;
   if (head.magic != wire::kDrawMagic || head.version != wire::kVersion)
     return Blame("its answer makes no sense", "let it write where it is asked to alone");
@@ -195,8 +173,8 @@ Status InputsProgram::State::TakeTensor(const Plan& plan, size_t f, const Shape&
                                         Stream& stream) const {
   const Tensor& tensor = contract.tensors[plan.filled[f]];
   const TensorLayout& layout = plan.layouts[plan.filled[f]];
-  const auto from = session->Output(kResponse, 0)
-                        .subspan(plan.filled_at[f], ByteSize(tensor.dtype, static_cast<size_t>(layout.element_count)));
+  const auto from =
+      process->Response().subspan(plan.filled_at[f], ByteSize(tensor.dtype, static_cast<size_t>(layout.element_count)));
   const ShapeNames names(shape);
   double low = -std::numeric_limits<double>::infinity(), high = -low;
   if (tensor.range.size() == 2) {
@@ -228,14 +206,18 @@ Status InputsProgram::Fill(const Shape& shape, std::span<double> scalars,
   const std::lock_guard lock(state.mutex);
   ASSAY_TRY(const Plan plan, state.PlanFor(shape, scalars, seed.Derive("inputs.cpp")));
   ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(plan.query, plan.drawn_bytes, plan.response_bytes));
-  ASSAY_TRY_STATUS(state.Reserve(request.size(), plan.response_bytes, plan.drawn_bytes));
-  std::memcpy(state.session->Input(kRequest, 0).data(), request.data(), request.size());
+  AuthorProcess& process = *state.process;
+  ASSAY_TRY(const AuthorProcess::Reserved reserved,
+            process.Reserve(request.size(), plan.response_bytes, plan.drawn_bytes));
+  if (reserved.failure) return state.BlameFor(*reserved.failure, shape);
+  std::memcpy(process.Request().data(), request.data(), request.size());
   for (size_t d = 0; d < plan.drawn.size(); ++d) {
     // A smaller call may lie in the buffers of a larger one.
     const auto from = bytes(plan.drawn[d]).first(static_cast<size_t>(plan.layouts[plan.drawn[d]].byte_span));
-    std::memcpy(state.session->Input(kDrawn, 0).data() + plan.drawn_at[d], from.data(), from.size());
+    std::memcpy(process.Block().data() + plan.drawn_at[d], from.data(), from.size());
   }
-  ASSAY_TRY_STATUS(state.Run(shape));
+  ASSAY_TRY(const std::optional<AuthorFailure> failure, process.Run(kFillLimit));
+  if (failure) return state.BlameFor(*failure, shape);
   ASSAY_TRY_STATUS(state.TakeScalars(plan, scalars));
   Stream stream(seed.Derive("gaps"));
   for (size_t f = 0; f < plan.filled.size(); ++f) {

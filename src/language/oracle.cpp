@@ -9,9 +9,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/check.h"
 #include "contract/given.h"
 #include "language/author_code.h"
-#include "sandbox/session.h"
+#include "language/author_process.h"
 
 namespace assay {
 namespace {
@@ -25,8 +26,6 @@ constexpr uint64_t kMaxResponse = uint64_t{2} << 30;
 // Below this many slices a second process costs more than it saves.
 constexpr size_t kSlicesWorthSplitting = 32;
 
-uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
-
 // The block of inputs that an oracle sees, still in pieces: where each tensor's bytes go.
 struct Inputs {
   struct Part {
@@ -37,69 +36,50 @@ struct Inputs {
   uint64_t bytes = 0;
 };
 
-// One jailed process with room for a request, a response and the inputs; restarted when it needs more.
+Error Unavailable(const AuthorFailure& failure) {
+  switch (failure.kind) {
+    case AuthorFailure::Kind::kNotLoaded:
+      return Error{ErrorCode::kUnavailable, "the oracle does not load: " + failure.text};
+    case AuthorFailure::Kind::kEndedAtStart:
+      return Error{ErrorCode::kUnavailable, "the oracle ended at its start: " + failure.text};
+    case AuthorFailure::Kind::kEnded:
+      return Error{ErrorCode::kUnavailable, "the reference ended its process: " + failure.text};
+    case AuthorFailure::Kind::kTooSlow:
+      return Error{ErrorCode::kUnavailable,
+                   fmt::format("the reference did not answer within {} s", kAnswerLimit.count())};
+  }
+  ASSAY_CHECK(false);
+}
+
 class Worker {
  public:
+  explicit Worker(const fs::path& file) : process_(file, kSymbol) {}
+
   // `generation` counts Loads: inputs are copied once a call, and only into workers that are asked.
-  Result<OracleAnswer> Ask(const fs::path& file, const OracleQuery& query, const Inputs& inputs, uint64_t generation,
+  Result<OracleAnswer> Ask(const OracleQuery& query, const Inputs& inputs, uint64_t generation,
                            uint64_t outputs_per_slice) {
     uint64_t room = ResponseBytes(query, outputs_per_slice, 4);
     for (;;) {
       ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.bytes, room));
-      ASSAY_TRY_STATUS(Reserve(file, request.size(), room, inputs.bytes));
+      ASSAY_TRY(const AuthorProcess::Reserved reserved, process_.Reserve(request.size(), room, inputs.bytes));
+      if (reserved.fresh) generation_ = 0;
+      if (reserved.failure) return Unavailable(*reserved.failure);
       if (generation != generation_) {
-        std::byte* const block = session_->Input(kInputs, 0).data();
         for (const Inputs::Part& part : inputs.parts)
-          std::memcpy(block + part.offset, part.bytes.data(), part.bytes.size());
+          std::memcpy(process_.Block().data() + part.offset, part.bytes.data(), part.bytes.size());
         generation_ = generation;
       }
-      std::memcpy(session_->Input(kRequest, 0).data(), request.data(), request.size());
-      ASSAY_TRY_STATUS(Run());
-      auto answer = DecodeResponse(query, session_->Output(kResponse, 0).first(room));
+      std::memcpy(process_.Request().data(), request.data(), request.size());
+      ASSAY_TRY(const std::optional<AuthorFailure> failure, process_.Run(kAnswerLimit));
+      if (failure) return Unavailable(*failure);
+      auto answer = DecodeResponse(query, process_.Response().first(room));
       if (answer.ok() || answer.error().code != ErrorCode::kUnavailable || room >= kMaxResponse) return answer;
       room = std::min(room * 4, kMaxResponse);  // it did not fit
     }
   }
 
  private:
-  static constexpr int kRequest = 0, kResponse = 1, kInputs = 2;
-
-  Status Reserve(const fs::path& file, uint64_t request, uint64_t response, uint64_t inputs) {
-    const bool fits = session_ && session_->Input(kRequest, 0).size() >= request &&
-                      session_->Output(kResponse, 0).size() >= response && session_->Input(kInputs, 0).size() >= inputs;
-    if (fits) return Ok();
-    session_.reset();
-    generation_ = 0;
-    SessionSpec spec;
-    spec.artifact = file;
-    spec.symbols = {kSymbol};
-    // With slack, so that shapes that grow little by little do not restart it each time.
-    spec.buffers = {{"request", RoundUp(request * 2, 4096), Access::kInput},
-                    {"response", RoundUp(response * 2, 4096), Access::kOutput},
-                    {"inputs", RoundUp(std::max<uint64_t>(inputs + inputs / 2, 4096), 4096), Access::kInput}};
-    spec.trusted = true;
-    ASSAY_TRY(StartOutcome started, Session::Start(spec));
-    if (const auto* failed = std::get_if<LoadFailed>(&started))
-      return Error{ErrorCode::kUnavailable, "the oracle does not load: " + failed->text};
-    if (const auto* ended = std::get_if<Ended>(&started))
-      return Error{ErrorCode::kUnavailable, "the oracle ended at its start: " + ended->evidence};
-    session_ = std::get<Session>(std::move(started));
-    return Ok();
-  }
-
-  Status Run() {
-    Call call;
-    call.arguments = {PointerArgument{kRequest, 0}, PointerArgument{kResponse, 0}, PointerArgument{kInputs, 0}};
-    ASSAY_TRY(const UnitOutcome outcome, session_->Run(std::span(&call, 1), kAnswerLimit, WaitMode::kSleep));
-    if (std::get_if<Completed>(&outcome) != nullptr) return Ok();
-    session_.reset();
-    const auto* ended = std::get_if<Ended>(&outcome);
-    return Error{ErrorCode::kUnavailable,
-                 ended != nullptr ? "the reference ended its process: " + ended->evidence
-                                  : fmt::format("the reference did not answer within {} s", kAnswerLimit.count())};
-  }
-
-  std::optional<Session> session_;
+  AuthorProcess process_;
   uint64_t generation_ = 0;
 };
 
@@ -126,7 +106,6 @@ void Append(OracleAnswer& joined, OracleAnswer&& part, uint64_t first_slice) {
 
 struct Oracle::State {
   Contract contract;
-  fs::path file;
   std::vector<Worker> workers;
 
   // Of the loaded call.
@@ -149,8 +128,7 @@ Result<std::unique_ptr<Oracle>> Oracle::Start(const Contract& contract, const fs
   auto file = BuildAuthorCode(
       {"reference", contract.reference, OracleSource(contract.reference.filename().string()), kSymbol}, cache);
   if (!file.ok()) return Annotate(file.error(), "oracle of " + contract.name);
-  state->file = std::move(file).value();
-  state->workers.resize(static_cast<size_t>(std::max(1, processes)));
+  for (int i = 0; i < std::max(1, processes); ++i) state->workers.emplace_back(file.value());
   return std::unique_ptr<Oracle>(new Oracle(std::move(state)));
 }
 
@@ -225,7 +203,7 @@ Result<OracleAnswer> Oracle::Evaluate(OracleQuery how, std::span<const int64_t> 
                                                         : SliceIndex(state.contract, state.shape, slices[s]);
       query.slices.insert(query.slices.end(), index.begin(), index.end());
     }
-    answers[part] = state.workers[part].Ask(state.file, query, state.inputs, state.generation, state.outputs_per_slice);
+    answers[part] = state.workers[part].Ask(query, state.inputs, state.generation, state.outputs_per_slice);
   };
   std::vector<std::thread> threads;
   for (size_t part = 1; part < parts; ++part) threads.emplace_back(ask, part);

@@ -113,9 +113,11 @@ class Judge {
   Evidence Run() const;
 
  private:
+  // Whether this run has to find a planted slowdown itself.
+  bool ControlDue() const { return !design_.planted.empty() && !design_.control_found_before; }
   double MarginAt(int groups) const;
   double ResolutionAt(const SequentialLook& look) const;
-  bool BlindTo(const Values& planted) const;
+  bool Blind() const;
   Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
   void JudgeInstrument(Evidence& evidence) const;
   bool FoundIn(const Values& ratios, double threshold) const;
@@ -145,7 +147,7 @@ bool Judge::FoundIn(const Values& ratios, double threshold) const {
 // The least slowdown that this run, by this look, would have found, ln; 0 once it has found the planted
 // one.  A run that misses 3 % may still see a factor of two: it claims what it could have found.
 double Judge::ResolutionAt(const SequentialLook& look) const {
-  if (design_.control_found_before || design_.planted.empty()) return 0;
+  if (!ControlDue()) return 0;
   Values seen = First(planted_, look.groups);
   if (FoundIn(seen, 0)) return 0;
   if (static_cast<int>(seen.size()) < look.groups) return std::numeric_limits<double>::infinity();
@@ -155,7 +157,7 @@ double Judge::ResolutionAt(const SequentialLook& look) const {
 }
 
 // A real delay of which not even half is seen: whatever this instrument measures, it is not time.
-bool Judge::BlindTo(const Values& planted) const { return FoundIn(Negated(planted), -std::log1p(design_.plant / 2)); }
+bool Judge::Blind() const { return FoundIn(Negated(planted_), -std::log1p(design_.plant / 2)); }
 
 Decision Judge::Compare(const std::string& reference, const std::string& workload, bool& final) const {
   Decision decision;
@@ -219,7 +221,7 @@ void Judge::JudgeInstrument(Evidence& evidence) const {
     const double margin = MarginAt(static_cast<int>(same->size()));
     evidence.aa_decided = evidence.aa_decided || FoundIn(*same, margin) || FoundIn(Negated(*same), margin);
   }
-  evidence.control_found = design_.control_found_before || design_.planted.empty() || FoundIn(planted_, 0);
+  evidence.control_found = !ControlDue() || FoundIn(planted_, 0);
 }
 
 Evidence Judge::Run() const {
@@ -249,7 +251,7 @@ Evidence Judge::Run() const {
   const bool spent = looks_.all().empty() || groups >= looks_.all().back().groups;
   // What a run has not decided that can no longer find its planted slowdown, it leaves undecided.
   const bool dull = !evidence.control_found && !looks_.CanStill(planted_, 0);
-  const bool blind = !design_.planted.empty() && !design_.control_found_before && BlindTo(planted_);
+  const bool blind = ControlDue() && Blind();
   evidence.settled = spent || evidence.aa_decided || dull || blind || all_final;
   evidence.next_look = groups;
   for (const SequentialLook& look : looks_.all()) {

@@ -87,6 +87,9 @@ Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
   fill();
   for (std::thread& helper : helpers) helper.join();
 
+  // Of what an author's program writes nobody knows the mantissas.
+  const auto written = [](const Tensor& tensor) { return tensor.from_program() && Info(tensor.dtype).is_float; };
+  const bool any_written = std::any_of(contract_->tensors.begin(), contract_->tensors.end(), written);
   for (size_t slot = 0; slot < slots; ++slot) {
     Stream stream(seed.Derive("scalars", slot));
     scalars_[slot] = DrawScalars(*contract_, shape_, stream, false);
@@ -95,8 +98,7 @@ Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
                        static_cast<size_t>(layouts_[tensor].byte_span));
     };
     ASSAY_TRY_STATUS(FillFromProgram(*contract_, shape_, scalars_[slot], bytes, seed.Derive("slot", slot)));
-    const auto written = [](const Tensor& tensor) { return tensor.from_program() && Info(tensor.dtype).is_float; };
-    structured_[slot] = std::any_of(contract_->tensors.begin(), contract_->tensors.end(), written) ? 1 : 0;
+    structured_[slot] = any_written ? 1 : 0;
   }
   for (const Piece& piece : pieces) structured_[piece.slot] |= piece.structured ? 1 : 0;
   return Ok();

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "report/html.h"
 #include "report/table.h"
 
 namespace assay {
@@ -62,29 +63,10 @@ Counts CountCases(const RedteamRun& run) {
   return counts;
 }
 
+// HTML's escapes are XML's too; in an attribute a line's end stays one only as a reference.
 std::string Xml(std::string_view text) {
   std::string out;
-  for (const char c : Printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      default:
-        out += c;
-    }
-  }
+  for (const char c : EscapeHtml(Printable(text))) out += c == '\n' ? std::string("&#10;") : std::string(1, c);
   return out;
 }
 

@@ -1,32 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/process_facts.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "sandbox/session_state.h"
 
 namespace assay {
 namespace {
-
-// A process may make many mappings; beyond this the rest is not looked at, and that itself is told.
-constexpr size_t kMostText = size_t{8} << 20;
-
-std::optional<std::string> ReadWhole(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), part, sizeof(part));
-    if (got < 0) return std::nullopt;
-    if (got == 0 || text.size() > kMostText) return text;
-    text.append(part, static_cast<size_t>(got));
-  }
-}
 
 // "SigBlk:\t0000000000000000" -> the part behind the tab.
 std::string Field(const std::string& status, std::string_view name) {
@@ -52,23 +34,20 @@ void AddExecutable(std::string_view line, std::set<std::string>& executable) {
 ProcessFacts ReadProcessFacts(pid_t pid) {
   ProcessFacts facts;
   const std::string folder = "/proc/" + std::to_string(pid);
-  const auto maps = ReadWhole(folder + "/maps");
-  if (!maps || maps->empty()) return facts;
-  for (size_t at = 0; at < maps->size();) {
-    const size_t end = std::min(maps->find('\n', at), maps->size());
-    AddExecutable(std::string_view(*maps).substr(at, end - at), facts.executable);
-    at = end + 1;
-  }
+  const auto maps = ReadFile(folder + "/maps");
+  if (!maps.ok() || maps.value().empty()) return facts;
+  for (const std::string_view line : Split(maps.value(), '\n')) AddExecutable(line, facts.executable);
   for (const int thread : ThreadsOf(pid)) {
-    const auto status = ReadWhole(folder + "/task/" + std::to_string(thread) + "/status");
-    if (!status) continue;  // it ends just now
-    const std::string all = "\n" + *status;
+    const auto status = ReadFile(folder + "/task/" + std::to_string(thread) + "/status");
+    if (!status.ok()) continue;  // it ends just now
+    const std::string all = "\n" + status.value();
     facts.threads[thread] = {Field(all, "Name"), Field(all, "Cpus_allowed"), Field(all, "SigBlk")};
     if (thread != pid) continue;
     facts.ignored = Field(all, "SigIgn");
     facts.caught = Field(all, "SigCgt");
   }
-  facts.timers = !ReadWhole(folder + "/timers").value_or("").empty();
+  const auto timers = ReadFile(folder + "/timers");
+  facts.timers = timers.ok() && !timers.value().empty();
   facts.readable = facts.threads.contains(pid);
   return facts;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -233,12 +234,14 @@ std::string Describe(const Contract& contract, const Shape& shape, const Finding
                      finding.got, finding.expected, finding.error, finding.limit);
 }
 
+std::vector<int64_t> AllSlices(int64_t count) {
+  std::vector<int64_t> slices(static_cast<size_t>(count));
+  std::iota(slices.begin(), slices.end(), int64_t{0});
+  return slices;
+}
+
 std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream) {
-  std::vector<int64_t> slices;
-  if (count <= most) {
-    for (int64_t s = 0; s < count; ++s) slices.push_back(s);
-    return slices;
-  }
+  if (count <= most) return AllSlices(count);
   std::set<int64_t> drawn{0, count - 1};
   while (static_cast<int64_t>(drawn.size()) < most)
     drawn.insert(static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count))));

@@ -30,25 +30,9 @@ double ProxyOf(double p) {
   return (1.0 - 2.0 * p) / (2.0 * std::log((1.0 - p) / p));
 }
 
-struct Worst {
-  PrecisionVerdict verdict;
-  Worst() { verdict.ok = true; }
-
-  void Take(const char* rule, int64_t slice, double measured, double limit) {
-    const bool ok = measured <= limit;
-    const double ratio = limit > 0.0 ? measured / limit : (ok ? 0.0 : kInfinity);
-    if (!ok) verdict.ok = false;
-    if (ratio <= verdict.worst) return;
-    verdict.rule = rule;
-    verdict.slice = slice;
-    verdict.measured = measured;
-    verdict.limit = limit;
-    verdict.worst = ratio;
-  }
-};
-
 // The weighted sum of what should average to nothing; weights are at most 1 and know nothing of the draws.
-void JudgeWeighted(const char* rule, std::span<const ChanceDraw> draws, std::span<const double> weights, Worst& worst) {
+void JudgeWeighted(const char* rule, std::span<const ChanceDraw> draws, std::span<const double> weights,
+                   WorstRule& worst) {
   double sum = 0, variance = 0;
   for (size_t i = 0; i < draws.size(); ++i) {
     sum += weights[i] * draws[i].centred;
@@ -57,7 +41,7 @@ void JudgeWeighted(const char* rule, std::span<const ChanceDraw> draws, std::spa
   worst.Take(rule, 0, std::abs(sum), SumLimit(variance));
 }
 
-void JudgeDependence(std::span<const ChanceDraw> draws, Worst& worst) {
+void JudgeDependence(std::span<const ChanceDraw> draws, WorstRule& worst) {
   const size_t n = draws.size();
   std::vector<double> weights(n, 1.0);
   JudgeWeighted("bias", draws, weights, worst);
@@ -74,7 +58,7 @@ void JudgeDependence(std::span<const ChanceDraw> draws, Worst& worst) {
   JudgeWeighted("dependence on the size of the data", draws, weights, worst);
 }
 
-void JudgeCells(std::span<const ChanceDraw> draws, Worst& worst) {
+void JudgeCells(std::span<const ChanceDraw> draws, WorstRule& worst) {
   double excess = 0, count = 0, even = 0, square = 0;
   for (size_t begin = 0; begin + kCell <= draws.size(); begin += kCell) {
     double sum = 0, variance = 0, proxy = 0;
@@ -102,7 +86,7 @@ struct Product {
   }
 };
 
-void JudgeLags(std::span<const ChanceDraw> draws, Worst& worst) {
+void JudgeLags(std::span<const ChanceDraw> draws, WorstRule& worst) {
   const size_t n = std::min(draws.size(), kSequence);
   for (size_t lag = 1; lag <= std::min(kMostLag, n / 2); ++lag) {
     Product product;
@@ -112,7 +96,7 @@ void JudgeLags(std::span<const ChanceDraw> draws, Worst& worst) {
   }
 }
 
-void JudgeSliceToSlice(std::span<const DrawnSlice> slices, Worst& worst) {
+void JudgeSliceToSlice(std::span<const DrawnSlice> slices, WorstRule& worst) {
   Product product;
   for (size_t s = 1; s < slices.size(); ++s) {
     const auto& before = slices[s - 1].draws;
@@ -163,12 +147,12 @@ void DrawnSlice::Add(const OutputRule& rule, const ExpectedElement& expected, in
 PrecisionVerdict JudgeDraws(std::span<const DrawnSlice> slices) {
   std::vector<ChanceDraw> all;
   for (const DrawnSlice& slice : slices) all.insert(all.end(), slice.draws.begin(), slice.draws.end());
-  Worst worst;
+  WorstRule worst;
   JudgeDependence(all, worst);
   JudgeCells(all, worst);
   JudgeLags(all, worst);
   JudgeSliceToSlice(slices, worst);
-  return worst.verdict;
+  return worst.verdict();
 }
 
 PrecisionVerdict JudgeApart(std::span<const ChanceDraw> one, std::span<const ChanceDraw> other) {
@@ -181,9 +165,9 @@ PrecisionVerdict JudgeApart(std::span<const ChanceDraw> one, std::span<const Cha
     else
       ++j;
   }
-  Worst worst;
+  WorstRule worst;
   worst.Take("repetition from seed to seed", 0, std::abs(product.sum), SumLimit(product.variance));
-  return worst.verdict;
+  return worst.verdict();
 }
 
 }  // namespace assay

@@ -30,6 +30,9 @@ constexpr double kSliceFactor = 6.0;
 constexpr double kBiasLimit = 0.25;
 // Fewer slices than this say nothing about a share or a mean over slices.
 constexpr size_t kFewSlices = 8;
+// And a slice of fewer elements than this is such a draw itself: the honest error of one sum can be as
+// good as none by luck, and only other slices tell.
+constexpr int64_t kFewElements = 8;
 // An element's own rounding dominates its bound when the bound is no wider than this many steps.
 constexpr double kRoundingDominates = 1.0;
 
@@ -93,30 +96,11 @@ double Ratio(double measured, double limit) {
   return limit > 0.0 ? measured / limit : kInfinity;
 }
 
-struct Worst {
-  PrecisionVerdict verdict;
-
-  Worst() { verdict.ok = true; }
-
-  // A NaN is never at most its limit, so it fails.
-  void Take(const char* rule, int64_t slice, double measured, double limit) {
-    const bool ok = measured <= limit;
-    const double ratio = std::isnan(measured) ? kInfinity : Ratio(measured, limit);
-    if (!ok) verdict.ok = false;
-    if (ratio < verdict.worst || (ratio == 0.0 && verdict.worst == 0.0 && ok)) return;
-    verdict.rule = rule;
-    verdict.slice = slice;
-    verdict.measured = measured;
-    verdict.limit = limit;
-    verdict.worst = ratio;
-  }
-};
-
 // Honest errors of one slice may share one random factor (the error of a row's largest logit), and a
 // handful of draws of it can all be small by luck.  The largest share of its bound that any slice of
 // this call needed under any honest order says what this one could have been; less than the largest
 // would forget kinds of rows that are rare in a mixture.
-double UsualShareOfBound(std::span<const SliceTally> slices) {
+std::optional<double> UsualShareOfBound(std::span<const SliceTally> slices) {
   size_t seen = 0;
   double largest = 0.0;
   for (const SliceTally& slice : slices) {
@@ -124,16 +108,17 @@ double UsualShareOfBound(std::span<const SliceTally> slices) {
     ++seen;
     largest = std::max(largest, slice.honest_rms() / slice.bound_rms());
   }
-  return seen < kFewSlices ? 0.0 : largest;
+  if (seen < kFewSlices) return std::nullopt;
+  return largest;
 }
 
-void JudgeRms(std::span<const SliceTally> slices, Texture texture, Worst& worst) {
-  const double usual = UsualShareOfBound(slices);
+void JudgeRms(std::span<const SliceTally> slices, Texture texture, WorstRule& worst) {
+  const std::optional<double> usual = UsualShareOfBound(slices);
   std::vector<std::pair<double, const SliceTally*>> own;
   for (const SliceTally& slice : slices) {
-    if (!slice.has_honest() || slice.judged() == 0) continue;
+    if (!slice.has_honest() || slice.judged() == 0 || !(usual || slice.judged() >= kFewElements)) continue;
     const double floor = kHonestRoundings * slice.unit();
-    const double honest = std::max(slice.honest_rms(), usual * slice.bound_rms());
+    const double honest = std::max(slice.honest_rms(), usual.value_or(0.0) * slice.bound_rms());
     worst.Take("rms of one slice", slice.slice(), slice.error_rms(), kSliceFactor * honest + floor);
     own.emplace_back(Ratio(slice.error_rms(), kHonestFactor * slice.honest_rms() + floor), &slice);
   }
@@ -147,7 +132,7 @@ void JudgeRms(std::span<const SliceTally> slices, Texture texture, Worst& worst)
   worst.Take("rms of most slices", slice->slice(), ratio, 1.0);
 }
 
-void TakeBias(const char* rule, const std::vector<double>& means, Worst& worst) {
+void TakeBias(const char* rule, const std::vector<double>& means, WorstRule& worst) {
   const auto count = static_cast<double>(means.size());
   double mean = 0;
   for (const double m : means) mean += m / count;
@@ -157,7 +142,7 @@ void TakeBias(const char* rule, const std::vector<double>& means, Worst& worst) 
   worst.Take(rule, 0, std::abs(mean), kBiasLimit + 6.0 * deviation / std::sqrt(count));
 }
 
-void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
+void JudgeBias(std::span<const SliceTally> slices, WorstRule& worst) {
   std::vector<double> upward, outward;
   std::set<double> draws;
   for (const SliceTally& slice : slices) {
@@ -174,6 +159,18 @@ void JudgeBias(std::span<const SliceTally> slices, Worst& worst) {
 }
 
 }  // namespace
+
+void WorstRule::Take(const char* rule, int64_t slice, double measured, double limit) {
+  const bool ok = measured <= limit;
+  const double ratio = std::isnan(measured) ? kInfinity : Ratio(measured, limit);
+  if (!ok) verdict_.ok = false;
+  if (ratio < verdict_.worst || (ratio == 0.0 && verdict_.worst == 0.0 && ok)) return;
+  verdict_.rule = rule;
+  verdict_.slice = slice;
+  verdict_.measured = measured;
+  verdict_.limit = limit;
+  verdict_.worst = ratio;
+}
 
 double StepOf(DType dtype, double x) { return StepAt(dtype, x); }
 double RoundedTo(DType dtype, double x) { return RoundTo(dtype, x); }
@@ -309,10 +306,10 @@ std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
 }
 
 PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices, Texture texture) {
-  Worst worst;
+  WorstRule worst;
   JudgeRms(slices, texture, worst);
   JudgeBias(slices, worst);
-  return worst.verdict;
+  return worst.verdict();
 }
 
 }  // namespace assay

@@ -117,6 +117,19 @@ struct PrecisionVerdict {
   double worst = 0;  // largest measured / limit over all rules
 };
 
+// Gathers what several rules measured: all of them must hold, and the one nearest to its limit, or
+// farthest beyond it, is told; of equal ones the later.
+class WorstRule {
+ public:
+  WorstRule() { verdict_.ok = true; }
+  // A NaN is never at most its limit, so it fails.
+  void Take(const char* rule, int64_t slice, double measured, double limit);
+  const PrecisionVerdict& verdict() const { return verdict_; }
+
+ private:
+  PrecisionVerdict verdict_;
+};
+
 // What the values of a call are made of decides what the spread of a few honest orders can tell.
 enum class Texture {
   kRandom,      // random mantissas everywhere: rounding errors are draws, and an ensemble shows their size

@@ -87,7 +87,9 @@ int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations
                     std::min(kMostSlices, count));
 }
 
-Examination::Examination(Subject subject) : subject_(std::move(subject)) {
+Examination::Examination(Subject subject)
+    : subject_(std::move(subject)),
+      own_answers_(subject_.contract != nullptr && DependsOnCandidate(*subject_.contract)) {
   ASSAY_CHECK(subject_.contract != nullptr && subject_.artifact != nullptr && subject_.reference != nullptr);
 }
 
@@ -137,8 +139,7 @@ Result<ProbeOutcome> Examination::StartProbe(const Case& c) {
 }
 
 Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case& c, size_t slot) {
-  // Answers that depend on what this candidate returned are nobody else's.
-  AnswerBank* const bank = DependsOnCandidate(contract()) ? nullptr : subject_.bank;
+  AnswerBank* const bank = answer_bank();
   if (bank != nullptr) {
     if (const Answers* known = bank->Find(c.seed, slot)) return known;
   }

@@ -105,6 +105,8 @@ class Examination {
   Seed CaseSeed(std::string_view check, uint64_t ordinal) const;
   Seed SlotSeed(const Case& c, size_t slot) const { return c.seed.Derive("slot", slot); }
   void CountCase() { ++cases_; }
+  // Where answers are kept for the next candidate: nowhere in the exam, nor where they follow what this one returned.
+  AnswerBank* answer_bank() const { return own_answers_ ? nullptr : subject_.bank; }
   // What this check could not ask here, and why: kept beside its record, so that nobody reads it as passed.
   void NotChecked(const std::string& what) {
     if (std::find(not_checked_.begin(), not_checked_.end(), what) == not_checked_.end()) not_checked_.push_back(what);
@@ -129,6 +131,7 @@ class Examination {
   };
 
   Subject subject_;
+  bool own_answers_;
   std::vector<SeenDraws> seen_draws_;  // of the last calls
   Answers scratch_;                    // answers that the bank does not keep
   std::vector<std::string> not_checked_;

@@ -63,6 +63,12 @@ Status CheckSame(const TimedCall& call, const Collected& one, const Collected& o
                call.contract->name + ": the reference wrote other elements in another arithmetic"};
 }
 
+bool IsOf(CompareClass kind, const Tensor& tensor) { return tensor.compare && tensor.compare->kind == kind; }
+
+bool HasOutputOf(CompareClass kind, const Contract& contract) {
+  return std::ranges::any_of(contract.tensors, [&](const Tensor& tensor) { return IsOf(kind, tensor); });
+}
+
 // The elements' numbers; those of class stochastic drawn, in one way for each call.
 std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected) {
   Seed seed = Seed::FromNumber(collected.elements.size());
@@ -71,7 +77,7 @@ std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected)
   std::vector<double> numbers;
   for (const AnswerElement& element : collected.elements) {
     const ExpectedElement& expected = element.expected;
-    const bool drawn = call.contract->tensors[element.tensor].compare->kind == CompareClass::kStochastic;
+    const bool drawn = IsOf(CompareClass::kStochastic, call.contract->tensors[element.tensor]);
     numbers.push_back(drawn && stream.Unit() >= expected.probability ? expected.other : expected.value);
   }
   return numbers;
@@ -81,6 +87,17 @@ std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected)
 constexpr int64_t kFewestOwnSlices = 4;
 constexpr int64_t kMostOwnSlices = 512;
 
+// The present outputs that have slices of their own.
+std::vector<size_t> WithOwnSlices(const Contract& contract, const Shape& shape) {
+  std::vector<size_t> outputs;
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    const Tensor& tensor = contract.tensors[t];
+    if (tensor.compare && tensor.compare->own_slice && !shape.absent_tensors.contains(tensor.name))
+      outputs.push_back(t);
+  }
+  return outputs;
+}
+
 // The outputs with slices of their own are compared with everything else.  Which of their slices
 // follows from the secret draw of the others.
 std::vector<AnswerPart> PartsOf(const Contract& contract, const Shape& shape, std::span<const int64_t> slices) {
@@ -88,26 +105,19 @@ std::vector<AnswerPart> PartsOf(const Contract& contract, const Shape& shape, st
   const bool every = static_cast<int64_t>(slices.size()) == SliceCount(contract, shape);
   uint64_t drawn = slices.size();
   for (const int64_t slice : slices) drawn = (drawn ^ static_cast<uint64_t>(slice)) * 0x100000001B3U;
-  for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    const Tensor& tensor = contract.tensors[t];
-    if (!tensor.compare || !tensor.compare->own_slice || shape.absent_tensors.contains(tensor.name)) continue;
+  for (const size_t t : WithOwnSlices(contract, shape)) {
     Stream stream(Seed::FromNumber(drawn).Derive("own slices", t));
     const int64_t most =
         every ? kMostOwnSlices : std::clamp(static_cast<int64_t>(slices.size()), kFewestOwnSlices, kMostOwnSlices);
-    parts.push_back({t, DrawSlices(SliceCount(contract, tensor, shape), most, stream)});
+    parts.push_back({t, DrawSlices(SliceCount(contract, contract.tensors[t], shape), most, stream)});
   }
   return parts;
 }
 
 std::vector<AnswerPart> AllParts(const Contract& contract, const Shape& shape) {
-  std::vector<AnswerPart> parts{{std::nullopt, {}}};
-  for (int64_t s = 0; s < SliceCount(contract, shape); ++s) parts[0].slices.push_back(s);
-  for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    const Tensor& tensor = contract.tensors[t];
-    if (!tensor.compare || !tensor.compare->own_slice || shape.absent_tensors.contains(tensor.name)) continue;
-    parts.push_back({t, {}});
-    for (int64_t s = 0; s < SliceCount(contract, tensor, shape); ++s) parts.back().slices.push_back(s);
-  }
+  std::vector<AnswerPart> parts{{std::nullopt, AllSlices(SliceCount(contract, shape))}};
+  for (const size_t t : WithOwnSlices(contract, shape))
+    parts.push_back({t, AllSlices(SliceCount(contract, contract.tensors[t], shape))});
   return parts;
 }
 
@@ -173,10 +183,8 @@ Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, co
   auto state = std::make_unique<State>();
   ASSAY_TRY(state->oracle, Oracle::Start(contract, cache, processes));
   state->precisions = PrecisionsOf(contract);
-  state->needs_exactness = std::any_of(contract.tensors.begin(), contract.tensors.end(), [](const Tensor& tensor) {
-    return tensor.compare &&
-           (tensor.compare->kind == CompareClass::kRequantise || tensor.compare->kind == CompareClass::kIndex);
-  });
+  state->needs_exactness =
+      HasOutputOf(CompareClass::kRequantise, contract) || HasOutputOf(CompareClass::kIndex, contract);
   return std::unique_ptr<Reference>(new Reference(std::move(state)));
 }
 
@@ -287,7 +295,7 @@ Status Reference::State::MeasureSolutions(const TimedCall& call, std::span<const
   Outputs outputs(contract.tensors.size());
   TimedCall own = call;
   const auto solved = [&](const AnswerElement& element) {
-    return contract.tensors[element.tensor].compare->kind == CompareClass::kSolve;
+    return IsOf(CompareClass::kSolve, contract.tensors[element.tensor]);
   };
   for (const AnswerElement& element : honest) {
     if (!solved(element)) continue;
@@ -312,9 +320,7 @@ Status Reference::State::MeasureSolutions(const TimedCall& call, std::span<const
 // In the arithmetic of the candidate itself a residual would be as wrong as the solution.
 Status Reference::State::WidenResiduals(const TimedCall& call, Answers& answers) {
   const Contract& contract = *call.contract;
-  const auto solved = [&](const Tensor& tensor) {
-    return tensor.compare && tensor.compare->kind == CompareClass::kSolve;
-  };
+  const auto solved = [](const Tensor& tensor) { return IsOf(CompareClass::kSolve, tensor); };
   for (const AnswerElement& element : answers.elements) {
     const Tensor& tensor = contract.tensors[element.tensor];
     if (!solved(tensor) || element.expected.scale >= 0.0) continue;
@@ -342,9 +348,7 @@ Status Reference::State::AddEnsemble(const TimedCall& call, size_t honest_slices
   answers.honest_slices = honest_slices;
   answers.orders = std::size(kHonest);
   answers.honest.resize(count * answers.orders);
-  const bool solves = std::ranges::any_of(call.contract->tensors, [](const Tensor& tensor) {
-    return tensor.compare && tensor.compare->kind == CompareClass::kSolve;
-  });
+  const bool solves = HasOutputOf(CompareClass::kSolve, *call.contract);
   for (size_t h = 0; h < answers.orders; ++h) {
     if (solves) ASSAY_TRY_STATUS(Load(call));
     ASSAY_TRY(Collected honest, Evaluate(call, Query(call, kHonest[h], honest_slices), parts));

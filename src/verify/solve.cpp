@@ -66,26 +66,16 @@ double ResidualTally::honest_normwise() const {
 }
 
 PrecisionVerdict JudgeBackwardErrors(const OutputRule& rule, std::span<const ResidualTally> slices) {
-  PrecisionVerdict verdict;
-  verdict.ok = true;
+  WorstRule worst;
   const double least = kLeastRoundings * RoundoffOf(rule);
-  const auto take = [&](const char* name, int64_t slice, double measured, double honest) {
-    const double limit = kHonestFactor * honest + least;
-    if (!(measured <= limit)) verdict.ok = false;
-    const double ratio = measured / limit;
-    if (ratio <= verdict.worst) return;
-    verdict.rule = name;
-    verdict.slice = slice;
-    verdict.measured = measured;
-    verdict.limit = limit;
-    verdict.worst = ratio;
-  };
+  const auto limit = [&](double honest) { return kHonestFactor * honest + least; };
   for (const ResidualTally& slice : slices) {
     if (!slice.has_honest()) continue;
-    take("componentwise backward error", slice.slice(), slice.componentwise(), slice.honest_componentwise());
-    take("normwise backward error", slice.slice(), slice.normwise(), slice.honest_normwise());
+    worst.Take("componentwise backward error", slice.slice(), slice.componentwise(),
+               limit(slice.honest_componentwise()));
+    worst.Take("normwise backward error", slice.slice(), slice.normwise(), limit(slice.honest_normwise()));
   }
-  return verdict;
+  return worst.verdict();
 }
 
 }  // namespace assay

@@ -52,14 +52,15 @@ Result<Workshop> Shop(const Campaign& campaign, const std::string& folder) {
   return Workshop::Open(campaign.contract, options);
 }
 
-Result<Recheck> Again(const Campaign& campaign, const RecheckArguments& arguments, bool& skipped) {
+Result<Recheck> Again(const Campaign& campaign, const RecheckArguments& arguments, SqliteLedger& ledger,
+                      bool& skipped) {
   ASSAY_TRY(Workshop shop, Shop(campaign, arguments.contract));
   const Versions versions = VersionsHere(shop.contract);
   skipped = !arguments.all && ProvedUnder(campaign, versions);
   if (skipped) return Recheck{};
   ASSAY_TRY(Recheck recheck, ProveAgain(shop.contract, campaign, versions, *shop.builder, *shop.gate));
   // Written before the next begins: a kill loses the proof that was under way, none that was made.
-  ASSAY_TRY_STATUS(shop.ledger->AppendRecheck(recheck));
+  ASSAY_TRY_STATUS(ledger.AppendRecheck(recheck));
   return recheck;
 }
 
@@ -72,7 +73,7 @@ Result<int> Command(const RecheckArguments& arguments) {
   for (const Campaign& campaign : claims) {
     if (g_interrupted) return kInterrupted;
     bool skipped = false;
-    const Result<Recheck> recheck = Again(campaign, arguments, skipped);
+    const Result<Recheck> recheck = Again(campaign, arguments, *ledger, skipped);
     if (!recheck.ok()) {
       // One contract that is gone must not keep the others from being proved.
       ++tally.failed;

@@ -49,18 +49,17 @@ bool SameBits(DType dtype, std::span<const std::byte> one, int64_t first, std::s
                      other.data() + static_cast<size_t>(second) * width, width) == 0;
 }
 
-// Whose elements have a value that another call's could be compared with.
-bool HasValues(const Tensor& tensor) {
-  return tensor.compare &&
-         (tensor.compare->kind == CompareClass::kAccumulate || tensor.compare->kind == CompareClass::kExact) &&
-         tensor.compare->given.empty() && tensor.compare->along.empty();
-}
-
 // Whether the reference computes this output from the inputs alone.  Where it follows what the candidate returned
 // (a residual, weights at its own indices) its answer stays the same though the output must change.
 bool FromInputsAlone(const Tensor& tensor) {
-  return HasValues(tensor) || (tensor.compare && tensor.compare->kind == CompareClass::kRequantise &&
-                               tensor.compare->given.empty() && tensor.compare->along.empty());
+  if (!tensor.compare || !tensor.compare->given.empty() || !tensor.compare->along.empty()) return false;
+  const CompareClass kind = tensor.compare->kind;
+  return kind == CompareClass::kAccumulate || kind == CompareClass::kExact || kind == CompareClass::kRequantise;
+}
+
+// Whose elements have a value that another call's could be compared with: codes stand for a range of values.
+bool HasValues(const Tensor& tensor) {
+  return FromInputsAlone(tensor) && tensor.compare->kind != CompareClass::kRequantise;
 }
 
 // What a relation demands, whoever wrote it down.
@@ -438,17 +437,14 @@ class RelationsCheck : public Check {
 
   // Every slice; of a contract whose answers do not hang on the candidate's, once for all candidates.
   static Result<Answers> AnswersTo(Examination& examination, const TimedCall& call, const Seed& seed) {
-    const Contract& contract = examination.contract();
-    AnswerBank* const bank = examination.subject().bank;
-    const bool common = bank != nullptr && !DependsOnCandidate(contract);
-    if (common) {
+    AnswerBank* const bank = examination.answer_bank();
+    if (bank != nullptr) {
       if (const Answers* const known = bank->Find(seed, 0)) return *known;
     }
-    std::vector<int64_t> slices(static_cast<size_t>(SliceCount(contract, *call.shape)));
-    for (size_t s = 0; s < slices.size(); ++s) slices[s] = static_cast<int64_t>(s);
+    const std::vector<int64_t> slices = AllSlices(SliceCount(examination.contract(), *call.shape));
     ASSAY_TRY(Answers answers, examination.subject().reference->Ask(call, slices, 0));
     answers.texture = TextureOf(Values::kFirst, true);
-    if (common) return bank->Keep(seed, 0, std::move(answers));
+    if (bank != nullptr) return bank->Keep(seed, 0, std::move(answers));
     return answers;
   }
 
