@@ -103,6 +103,31 @@ void ExpectHonestInsideInAllRegimes(const Body& body, bool per_element) {
 }
 
 TEST(Bounded, HonestDotsAreInside) { ExpectHonestInsideInAllRegimes(testing::DotReference{}, false); }
+// A loop of `+=` has one order; the kernels that it judges have every other.
+TEST(Bounded, ALoopOfAdditionsCoversEveryOrder) {
+  for (const int64_t columns : {3, 8, 50, 1000}) {
+    for (const auto& [data, name] : testing::kAllData) {
+      SCOPED_TRACE(name);
+      ReferenceRun run = testing::Rows(data, 64, columns, false, 12);
+      run.query.outputs = 64;
+      for (const Regime regime : {Regime::kStructured, Regime::kRandom}) {
+        if (regime == Regime::kRandom && data != Data::kNormal && data != Data::kOutliers && data != Data::kLadder)
+          continue;
+        run.query.regime = regime;
+        const OracleAnswer bounded = MustRun(run, testing::LoopDotReference{}, Arithmetic::kBounded, 1);
+        const OracleAnswer dot = MustRun(run, testing::DotReference{}, Arithmetic::kBounded, 1);
+        for (size_t i = 0; i < bounded.outputs.size(); ++i)
+          EXPECT_LE(bounded.outputs[i].bound, 2.0 * dot.outputs[i].bound + 1e-30) << "as sharp as the primitive";
+        for (const HonestForm& form : kForms) {
+          SCOPED_TRACE(form.name);
+          run.query.order = form.order;
+          run.query.fma = form.fma;
+          EXPECT_LE(Compare(bounded, MustRun(run, testing::DotReference{}, Arithmetic::kHonest, 1)).worst, 1.0);
+        }
+      }
+    }
+  }
+}
 TEST(Bounded, HonestRmsNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::RmsNormReference{}, true); }
 TEST(Bounded, HonestLayerNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::LayerNormReference{}, true); }
 TEST(Bounded, HonestLogSumExpsAreInside) { ExpectHonestInsideInAllRegimes(testing::LogSumExpReference{}, false); }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -23,6 +24,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The limit itself: what the gate refuses.
 constexpr double kRefused = 1.0;
+// A mutant that has not shown is looked for in so many draws of situations: two shapes may be too few
+// for it, and candidates meet many more.
+constexpr size_t kRounds = 5;
 // What a contract says it costs may be this much above what its reference counts, and this much below.
 constexpr double kCostAbove = 1.25;
 constexpr double kCostBelow = 0.25;
@@ -34,11 +38,8 @@ bool SameNumbers(const std::vector<double>& a, const std::vector<double>& b) {
 
 class AdmissionRun {
  public:
-  AdmissionRun(const AdmissionPlan& plan, std::vector<Situation> situations)
-      : plan_(plan),
-        contract_(*plan.contract),
-        situations_(std::move(situations)),
-        trials_(contract_, *plan.reference) {}
+  explicit AdmissionRun(const AdmissionPlan& plan)
+      : plan_(plan), contract_(*plan.contract), trials_(contract_, *plan.reference) {}
 
   Result<Admission> Run();
 
@@ -47,10 +48,24 @@ class AdmissionRun {
             double least_mutant = kLeastMutant);
   void Complain(std::string text) { admission_.complaints.push_back(std::move(text)); }
 
+  // Draws situations until there are `rounds` rounds of them.
+  Status Draw(size_t rounds);
   Status JudgeNulls();
-  Status TryVariant(const Variant& variant, const NumbersFault& fault, std::vector<std::vector<double>>* unharmed,
-                    std::vector<Judgement>& judged, bool& applies);
-  Status JudgeVariants();
+
+  // A fault and how it fared.  `unharmed`: what the same evaluation without it leaves, by situation.
+  struct Suspect {
+    Variant variant;
+    NumbersFault fault;
+    std::vector<std::vector<double>>* unharmed = nullptr;
+    std::vector<Judgement> judged;
+    bool applies = false;  // it left something else somewhere
+    double worst() const;
+  };
+  Status Try(Suspect& suspect, size_t end);
+  Status Pursue(Suspect& suspect, size_t rounds, double least, bool sought);
+  Status JudgeHonest();
+  Status JudgeMutants();
+  Status JudgeClassFaults();
   Status JudgeFiles(const std::vector<std::filesystem::path>& files, bool must_pass);
   Result<std::vector<Judgement>> JudgementsOf(const Artifact& artifact);
   Result<bool> GateRefuses(const Artifact& artifact);
@@ -63,9 +78,16 @@ class AdmissionRun {
   AdmissionPlan plan_;
   const Contract& contract_;
   std::vector<Situation> situations_;
+  std::vector<size_t> ends_;  // of the rounds of situations
   Trials trials_;
   Admission admission_;
 };
+
+double AdmissionRun::Suspect::worst() const {
+  double worst = 0;
+  for (const Judgement& judgement : judged) worst = std::max(worst, judgement.worst);
+  return worst;
+}
 
 // `judged`: one for each situation.
 void AdmissionRun::Take(std::string name, bool must_pass, const std::vector<Judgement>& judged, double most_honest,
@@ -107,63 +129,83 @@ Status AdmissionRun::JudgeNulls() {
   return Ok();
 }
 
-// Everything that is evaluated, in every situation; `applies`: it left something else than `unharmed`.
-Status AdmissionRun::TryVariant(const Variant& variant, const NumbersFault& fault,
-                                std::vector<std::vector<double>>* unharmed, std::vector<Judgement>& judged,
-                                bool& applies) {
-  applies = false;
-  for (size_t i = 0; i < situations_.size(); ++i) {
-    const Situation& s = situations_[i];
-    ASSAY_TRY(Trials::Tried tried, trials_.OfVariant(s, variant, fault));
-    judged.push_back(std::move(tried.judgement));
-    if (unharmed == nullptr) continue;
-    if (i == unharmed->size()) {
-      Variant honest = variant;
-      honest.mutant = Mutant{};
-      ASSAY_TRY(Trials::Tried right, trials_.OfVariant(s, honest, {}));
-      unharmed->push_back(std::move(right.stored));
-    }
-    applies = applies || !SameNumbers(tried.stored, (*unharmed)[i]);
+Status AdmissionRun::Draw(size_t rounds) {
+  while (ends_.size() < rounds) {
+    const Seed seed = ends_.empty() ? plan_.seed : plan_.seed.Derive("round", ends_.size());
+    ASSAY_TRY(std::vector<Situation> drawn, DrawSituations(contract_, *plan_.reference, seed));
+    std::move(drawn.begin(), drawn.end(), std::back_inserter(situations_));
+    ends_.push_back(situations_.size());
   }
   return Ok();
 }
 
-Status AdmissionRun::JudgeVariants() {
-  bool applies = false;
-  for (const Variant& variant : AdmissionHonestVariants()) {
-    std::vector<Judgement> judged;
-    ASSAY_TRY_STATUS(TryVariant(variant, {}, nullptr, judged, applies));
-    // Loose functions use up, by construction, the very allowance that the bound makes for them.
-    Take(variant.name, true, judged, variant.elementary == Elementary::kLoose ? 1.0 : kMostHonest);
+// In the situations before `end` in which it was not tried yet.
+Status AdmissionRun::Try(Suspect& suspect, size_t end) {
+  while (suspect.judged.size() < end) {
+    const size_t i = suspect.judged.size();
+    ASSAY_TRY(Trials::Tried tried, trials_.OfVariant(situations_[i], suspect.variant, suspect.fault));
+    suspect.judged.push_back(std::move(tried.judgement));
+    if (suspect.unharmed == nullptr) continue;
+    for (size_t known = suspect.unharmed->size(); known <= i; ++known) {
+      Variant honest = suspect.variant;
+      honest.mutant = Mutant{};
+      ASSAY_TRY(Trials::Tried right, trials_.OfVariant(situations_[known], honest, {}));
+      suspect.unharmed->push_back(std::move(right.stored));
+    }
+    suspect.applies = suspect.applies || !SameNumbers(tried.stored, (*suspect.unharmed)[i]);
   }
-  // By order of summation and situation: as the mutants compute but for their fault.
+  return Ok();
+}
+
+// From round to round until it reaches `least`.  What nothing shows in the first round is not there,
+// unless it is `sought`: a contract without functions has no functions to narrow.
+Status AdmissionRun::Pursue(Suspect& suspect, size_t rounds, double least, bool sought) {
+  for (size_t round = 1; round <= rounds; ++round) {
+    ASSAY_TRY_STATUS(Draw(round));
+    ASSAY_TRY_STATUS(Try(suspect, ends_[round - 1]));
+    if (suspect.worst() >= least || !(suspect.applies || sought)) break;
+  }
+  return Ok();
+}
+
+Status AdmissionRun::JudgeHonest() {
+  for (const Variant& variant : AdmissionHonestVariants()) {
+    Suspect kernel{variant, {}, nullptr, {}, false};
+    ASSAY_TRY_STATUS(Try(kernel, situations_.size()));
+    // Loose functions use up, by construction, the very allowance that the bound makes for them.
+    Take(variant.name, true, kernel.judged, variant.elementary == Elementary::kLoose ? 1.0 : kMostHonest);
+  }
+  return Ok();
+}
+
+Status AdmissionRun::JudgeMutants() {
+  // By order of summation: as the mutants compute but for their fault.
   std::map<Order, std::vector<std::vector<double>>> unharmed;
   bool sums = false, functions = false;  // whether the reference has any; their mutants come before truncation
   for (const Variant& variant : MutantVariants(contract_)) {
-    std::vector<std::vector<double>>& honest_numbers = unharmed[variant.order];
-    std::vector<Judgement> judged;
-    ASSAY_TRY_STATUS(TryVariant(variant, {}, &honest_numbers, judged, applies));
-    if (variant.mutant.kind == MutantKind::kNarrowAccumulator) sums = sums || applies;
-    if (variant.mutant.kind == MutantKind::kNarrowElementary) functions = functions || applies;
+    const bool truncates = variant.mutant.kind == MutantKind::kTruncate;
+    // Its drift grows with the number of terms, and the shapes of admission are small: refused must it be.
+    const double least = truncates ? kRefused : kLeastMutant;
+    Suspect mutant{variant, {}, &unharmed[variant.order], {}, false};
+    ASSAY_TRY_STATUS(Pursue(mutant, truncates && functions ? 1 : kRounds, least, false));
+    if (variant.mutant.kind == MutantKind::kNarrowAccumulator) sums = sums || mutant.applies;
+    if (variant.mutant.kind == MutantKind::kNarrowElementary) functions = functions || mutant.applies;
     // Truncating one operation costs one u more than rounding it, which a function of 4 u may; what is
     // wrong with truncation is that sums drift.  Sums too short to drift beyond what functions are
     // allowed leave a kernel as right as an honest one with loose functions.
-    if (variant.mutant.kind == MutantKind::kTruncate) {
-      const bool drifts =
-          std::any_of(judged.begin(), judged.end(), [](const Judgement& one) { return !(one.worst <= kRefused); });
-      applies = applies && sums && (drifts || !functions);
-    }
-    // A contract without functions has no functions to narrow: nothing to refuse, nothing to show.
-    // Its drift grows with the number of terms, and the shapes of admission are small: refused must it be.
-    const double least = variant.mutant.kind == MutantKind::kTruncate ? kRefused : kLeastMutant;
-    if (applies) Take("mutant " + variant.name, false, judged, kMostHonest, least);
+    const bool asked = !truncates || (sums && (!functions || !(mutant.worst() <= kRefused)));
+    if (mutant.applies && asked) Take("mutant " + variant.name, false, mutant.judged, kMostHonest, least);
   }
+  return Ok();
+}
+
+Status AdmissionRun::JudgeClassFaults() {
   std::vector<std::vector<double>> right;
   for (const ClassFault& fault : ClassFaults(contract_)) {
-    std::vector<Judgement> judged;
-    ASSAY_TRY_STATUS(TryVariant(HonestVariants()[0], fault.apply, &right, judged, applies));
-    if (applies) Take("mutant " + fault.name, false, judged);
-    if (!applies && !fault.needs.empty()) Complain(fault.needs);
+    Suspect mutant{HonestVariants()[0], fault.apply, &right, {}, false};
+    ASSAY_TRY_STATUS(Pursue(mutant, kRounds, kLeastMutant, !fault.needs.empty()));
+    if (mutant.applies) Take("mutant " + fault.name, false, mutant.judged);
+    if (!mutant.applies && !fault.needs.empty()) Complain(fault.needs);
   }
   return Ok();
 }
@@ -290,6 +332,8 @@ Status AdmissionRun::ReferencesPass() {
 Status AdmissionRun::CostAgrees() {
   if (!contract_.cost || contract_.cost->unit[0] != 'f') return Ok();
   for (const Situation& s : situations_) {
+    // What an absent tensor saves stands in no expression of axes.
+    if (!s.shape->absent_tensors.empty()) continue;
     std::vector<int64_t> all;
     for (int64_t i = 0; i < SliceCount(contract_, *s.shape); ++i) all.push_back(i);
     ASSAY_TRY(const double counted, plan_.reference->CountOperations(s.call, all));
@@ -330,9 +374,12 @@ Status AdmissionRun::CountExcluded() {
 
 Result<Admission> AdmissionRun::Run() {
   const auto start = std::chrono::steady_clock::now();
+  ASSAY_TRY_STATUS(Draw(1));
   ASSAY_TRY_STATUS(CountExcluded());
   ASSAY_TRY_STATUS(JudgeNulls());
-  ASSAY_TRY_STATUS(JudgeVariants());
+  ASSAY_TRY_STATUS(JudgeHonest());
+  ASSAY_TRY_STATUS(JudgeMutants());
+  ASSAY_TRY_STATUS(JudgeClassFaults());
   ASSAY_TRY_STATUS(JudgeFiles(contract_.mutants, false));
   ASSAY_TRY_STATUS(JudgeFiles(contract_.honest, true));
   ASSAY_TRY_STATUS(EveryInputMoves());
@@ -351,9 +398,6 @@ Result<Admission> AdmissionRun::Run() {
 
 }  // namespace
 
-Result<Admission> RunAdmission(const AdmissionPlan& plan) {
-  ASSAY_TRY(std::vector<Situation> situations, DrawSituations(*plan.contract, *plan.reference, plan.seed));
-  return AdmissionRun(plan, std::move(situations)).Run();
-}
+Result<Admission> RunAdmission(const AdmissionPlan& plan) { return AdmissionRun(plan).Run(); }
 
 }  // namespace assay

@@ -194,6 +194,17 @@ TEST(JudgePrecision, RepeatedSlicesAreOneDraw) {
   EXPECT_NE(JudgePrecision(tallies, Texture::kRandom).rule, "bias");
 }
 
+// The honest error of one sum is now and then as good as none; many elements or many slices tell.
+TEST(JudgePrecision, AFewElementsAloneAreNoMeasure) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    EXPECT_TRUE(JudgePrecision(Draw(1, 1, 20, 20, 1000, seed), Texture::kRandom).ok);
+    EXPECT_TRUE(JudgePrecision(Draw(1, 8, 20, 20, 1000, seed), Texture::kRandom).ok);
+  }
+  EXPECT_FALSE(JudgePrecision(Draw(1, 32, 400, 20, 1000, 1), Texture::kRandom).ok);
+  EXPECT_FALSE(JudgePrecision(Draw(64, 1, 400, 20, 1000, 1), Texture::kRandom).ok);
+}
+
 // All errors of a slice share one factor, so each slice is a single draw: the ensemble is small by
 // luck in some of them.  An honest kernel must not be refused for that.
 TEST(JudgePrecision, ForgivesOneSharedFactorPerSlice) {

@@ -41,7 +41,8 @@ std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
   return shapes;
 }
 
-// Tensor t gets its regime number `regime` where it has so many, else its first.
+// Tensor t gets its regime number `regime`, counted round and round: ties that a second tensor would
+// break meet its constants too.
 Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, const Seed& seed, Situation& situation,
                   DrawnCall& drawn) {
   Stream scalars(seed.Derive("scalars"));
@@ -53,7 +54,7 @@ Status FillRegime(const Contract& contract, const Shape& shape, size_t regime, c
       drawn.structured = drawn.structured || Info(tensor.dtype).is_float;
       continue;
     }
-    const Generator& generator = tensor.values[regime < tensor.values.size() ? regime : 0];
+    const Generator& generator = tensor.values[regime % tensor.values.size()];
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
     Stream stream(seed.Derive("tensor", t));
     FillTensor(tensor, layout, generator, shape, situation.bytes[t], stream);

@@ -48,6 +48,13 @@ inline double LinedUp(const std::vector<double>& terms, double total) {
   return cluster + small;
 }
 
+// Growth for a sum that gets longer by one term a time, without a logarithm for each.
+inline double ChainGrowth(double roundings) {
+  if (!environment.random || roundings <= 1.0) return roundings;
+  const auto upper = static_cast<double>(std::bit_ceil(static_cast<uint64_t>(roundings)));
+  return std::fmin(roundings, Growth(upper) * std::sqrt(roundings / upper));
+}
+
 }  // namespace internal
 
 struct Bounded : Number<Bounded> {
@@ -55,6 +62,9 @@ struct Bounded : Number<Bounded> {
   double error = 0.0;
   // Computed in integer arithmetic so far, hence exact whatever the order.
   bool integer = true;
+  // Of a sum of more than one term, built by `+`: how many they are, their magnitudes, their errors.
+  int32_t terms = 1;
+  double magnitude = 0.0, carried = 0.0;
 
   Bounded() = default;
   // A constant of the author's: an honest kernel has it rounded to the format.
@@ -84,10 +94,23 @@ struct Bounded : Number<Bounded> {
   }
   static double Rounding(double v) { return environment.u * std::fabs(v); }
 
+  double Magnitude() const { return terms > 1 ? magnitude : std::fabs(value); }
+  double Carried() const { return terms > 1 ? carried : Converted(); }
+
+  // Terms added one by one are a sum, and somebody else adds them in another order, with other partial
+  // sums: only the rounding of the whole is the same for all.
   static Bounded Add(const Bounded& a, const Bounded& b) {
     const double v = a.value + b.value;
     if (a.integer && b.integer) return {v, 0.0, true};
-    return Finish(v, a.Converted() + b.Converted() + Rounding(v), a, b);
+    const double magnitude = a.Magnitude() + b.Magnitude(), carried = a.Carried() + b.Carried();
+    const int32_t terms = a.terms + b.terms;
+    const double partial = terms - 2;
+    const double growth = std::fabs(v) == magnitude ? partial : internal::ChainGrowth(partial);
+    Bounded sum = Finish(v, carried + Rounding(v) + growth * environment.u * magnitude, a, b);
+    sum.terms = terms;
+    sum.magnitude = magnitude;
+    sum.carried = carried;
+    return sum;
   }
   static Bounded Subtract(const Bounded& a, const Bounded& b) { return Add(a, Negate(b)); }
   static Bounded Multiply(const Bounded& a, const Bounded& b) {
@@ -104,7 +127,10 @@ struct Bounded : Number<Bounded> {
     const double carried = ea == 0.0 && eb == 0.0 ? 0.0 : room > 0.0 ? (ea + std::fabs(v) * eb) / room : kNoBound;
     return Finish(v, carried + 3.0 * Rounding(v) + environment.eta, a, b);
   }
-  static Bounded Negate(const Bounded& a) { return {-a.value, a.error, a.integer}; }
+  static Bounded Negate(Bounded a) {
+    a.value = -a.value;
+    return a;
+  }
   static Truth Less(const Bounded& a, const Bounded& b) {
     return {a.value < b.value, !(std::fabs(a.value - b.value) > a.error + b.error) && a.error + b.error > 0.0};
   }

@@ -22,6 +22,18 @@ struct DotReference {
   }
 };
 
+// The same in a loop, as somebody's own kernel has it.
+struct LoopDotReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    const auto x = a.row("x", r), w = a.row("w", r);
+    Real sum = 0.0;
+    for (int64_t i = 0; i < x.size(); ++i) sum += x[i] * w[i];
+    a.out("y", r) = sum;
+  }
+};
+
 // One row of softmax(q k) v; keys are the second index of k and v.
 struct AttentionReference {
   template <class Real>
