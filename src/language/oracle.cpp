@@ -58,7 +58,7 @@ class Worker {
   // `generation` counts Loads: inputs are copied once a call, and only into workers that are asked.
   Result<OracleAnswer> Ask(const OracleQuery& query, const Inputs& inputs, uint64_t generation,
                            uint64_t outputs_per_slice) {
-    uint64_t room = ResponseBytes(query, outputs_per_slice, 4);
+    uint64_t room = ResponseBytes(query, outputs_per_slice, published_per_slice_);
     for (;;) {
       ASSAY_TRY(const std::vector<std::byte> request, EncodeRequest(query, inputs.bytes, room));
       ASSAY_TRY(const AuthorProcess::Reserved reserved, process_.Reserve(request.size(), room, inputs.bytes));
@@ -74,13 +74,16 @@ class Worker {
       if (failure) return Unavailable(*failure);
       auto answer = DecodeResponse(query, process_.Response().first(room));
       if (answer.ok() || answer.error().code != ErrorCode::kUnavailable || room >= kMaxResponse) return answer;
-      room = std::min(room * 4, kMaxResponse);  // it did not fit
+      // It did not fit, and the next question of this call will be like this one.
+      published_per_slice_ *= 16;
+      room = std::min(ResponseBytes(query, outputs_per_slice, published_per_slice_), kMaxResponse);
     }
   }
 
  private:
   AuthorProcess process_;
   uint64_t generation_ = 0;
+  uint64_t published_per_slice_ = 4;
 };
 
 void Append(OracleAnswer& joined, OracleAnswer&& part, uint64_t first_slice) {

@@ -262,13 +262,19 @@ Status ReadOutputs(const OracleQuery& query, std::span<const std::byte> response
 Status ReadPublished(std::span<const std::byte> response, const wire::Response& head, OracleAnswer& answer) {
   ASSAY_TRY(const auto published,
             ReadTable<wire::Published>(response, head.published, head.published_count, "published numbers"));
+  answer.published.reserve(published.size());
   for (const wire::Published& p : published) {
     if (p.rank > wire::kMaxRank || !IsBound(p.bound) || p.flags > 7 || p.slice >= head.slices_done) {
       return BadResponse("a published number makes no sense");
     }
-    answer.published.push_back({CleanText(p.name, sizeof p.name), std::vector<int64_t>(p.index, p.index + p.rank),
-                                p.value, p.bound, (p.flags & kAnswerExact) != 0, (p.flags & kAnswerExcluded) != 0,
-                                (p.flags & kAnswerAmbiguous) != 0, p.slice});
+    answer.published.push_back({CleanText(p.name, sizeof p.name),
+                                {p.index, p.index + p.rank},
+                                p.value,
+                                p.bound,
+                                (p.flags & kAnswerExact) != 0,
+                                (p.flags & kAnswerExcluded) != 0,
+                                (p.flags & kAnswerAmbiguous) != 0,
+                                p.slice});
   }
   return Ok();
 }

@@ -4,6 +4,7 @@
 // The supervisor's side of the oracle protocol: pure functions from a query to bytes and from bytes
 // to answers.  Who starts the oracle's process and maps its buffers is another room's business.
 
+#include <boost/container/static_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -87,7 +88,7 @@ struct OracleOutput {
 
 struct OraclePublished {
   std::string name;
-  std::vector<int64_t> index;
+  boost::container::static_vector<int64_t, wire::kMaxRank> index;  // a row of keys is many of these
   double value = 0.0;
   double bound = 0.0;
   bool exact = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol from end to end, and what becomes of a reference or an oracle that misbehaves.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +56,7 @@ TEST(Oracle, ComputesSlicesInEveryArithmetic) {
     if (run.query.arithmetic == Arithmetic::kTaped) continue;  // it is asked for outputs alone
     ASSERT_EQ(answer.published.size(), 4U);
     EXPECT_EQ(answer.published[2].name, "product");
-    EXPECT_EQ(answer.published[2].index, (std::vector<int64_t>{1, 0}));
+    EXPECT_THAT(answer.published[2].index, ::testing::ElementsAre(1, 0));
     EXPECT_EQ(answer.published[2].value, 8.0);
     EXPECT_EQ(answer.published[2].slice, 2U);
   }

@@ -89,11 +89,15 @@ class Collector {
     for (const Ranking& ranking : rankings_) {
       const Tensor& tensor = contract_.tensors[ranking.tensor];
       std::map<std::vector<int64_t>, std::vector<std::pair<int64_t, Key>>> rows;
+      auto row = rows.end();
       for (const OraclePublished& p : published) {
         if (p.name != tensor.compare->keys) continue;
         if (p.index.empty()) return Wrong(tensor, "needs the indices of its key");
         const Key key{p.value, p.exact ? 0.0 : p.excluded || p.ambiguous ? kInfinity : p.bound, p.exact};
-        rows[{p.index.begin(), p.index.end() - 1}].emplace_back(p.index.back(), key);
+        // Keys of a row come together: long rows would else be looked up a hundred thousand times.
+        if (row == rows.end() || !std::equal(row->first.begin(), row->first.end(), p.index.begin(), p.index.end() - 1))
+          row = rows.try_emplace({p.index.begin(), p.index.end() - 1}).first;
+        row->second.emplace_back(p.index.back(), key);
       }
       if (rows.empty()) return Wrong(tensor, "is published in no call of the reference");
       for (auto& [leading, keys] : rows) ASSAY_TRY_STATUS(AddRow(ranking, slice, leading, std::move(keys)));
@@ -109,11 +113,13 @@ class Collector {
     if (!single && leading.size() + 1 != rank) {
       return Wrong(tensor, fmt::format("has {} indices, {} or {} are needed", leading.size() + 1, rank, rank + 1));
     }
-    std::ranges::sort(keys, {}, [](const auto& entry) { return entry.first; });
+    const auto number = [](const auto& entry) { return entry.first; };
+    if (!std::ranges::is_sorted(keys, {}, number)) std::ranges::sort(keys, {}, number);
     RankedRow row;
     row.tensor = ranking.tensor;
     row.slice = slice;
     row.first = collected_.elements.size();
+    row.keys.reserve(keys.size());
     for (size_t k = 0; k < keys.size(); ++k) {
       if (keys[k].first != static_cast<int64_t>(k)) return Wrong(tensor, fmt::format("lacks or repeats key {}", k));
       row.keys.push_back(keys[k].second);

@@ -144,13 +144,14 @@ std::vector<double> RankedIndices(const RankRule& rule, std::span<const Key> key
     const double value = keys[k].value;
     return std::isnan(value) ? kInfinity : rule.descending ? -value : value;
   };
-  std::ranges::sort(order, [&](size_t a, size_t b) {
+  const size_t best = std::min(count, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(best), [&](size_t a, size_t b) {
     const double x = badness(a), y = badness(b);
     if (x != y) return x < y;
     return rule.tie == TiePolicy::kHighest ? a > b : a < b;
   });
   std::vector<double> indices(count);
-  for (size_t p = 0; p < std::min(count, order.size()); ++p) indices[p] = static_cast<double>(order[p]);
+  for (size_t p = 0; p < best; ++p) indices[p] = static_cast<double>(order[p]);
   return indices;
 }
 

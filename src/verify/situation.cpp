@@ -15,7 +15,8 @@ namespace {
 
 constexpr ShapeLimits kLimits{.flops = 2e6, .bytes = 1 << 21};
 constexpr int64_t kMostSlices = 64;
-// Where answers are computed from outputs, each variant computes all of them, and every answer is asked anew.
+// Where answers are computed from outputs, each variant computes all of them, and every answer is asked anew;
+// where rows of keys are published, every evaluation hands all of them over.
 constexpr ShapeLimits kSmallLimits{.flops = 1e5, .bytes = 1 << 18};
 constexpr double kElements = 20'000;
 constexpr size_t kShapes = 2;
@@ -26,9 +27,15 @@ size_t RegimeCount(const Contract& contract) {
   return most;
 }
 
+bool IsDear(const Contract& contract) {
+  return DependsOnCandidate(contract) || std::ranges::any_of(contract.tensors, [](const Tensor& tensor) {
+           return tensor.compare && tensor.compare->kind == CompareClass::kIndex;
+         });
+}
+
 // The largest shapes of a draw: small ones have too few terms for a dropped one to matter.
 std::vector<Shape> DrawnShapes(const Contract& contract, Stream& stream) {
-  std::vector<Shape> shapes = DrawShapes(contract, 10, DependsOnCandidate(contract) ? kSmallLimits : kLimits, stream);
+  std::vector<Shape> shapes = DrawShapes(contract, 10, IsDear(contract) ? kSmallLimits : kLimits, stream);
   const auto work = [&](const Shape& shape) {
     const auto operations = Operations(contract, shape);
     return operations.ok() ? operations.value() : 0.0;
