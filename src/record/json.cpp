@@ -643,9 +643,9 @@ std::string RedteamJson(const RedteamRun& run) {
                    {"as_stated", AsStated(c)},
                    {"seconds", Number(c.seconds)}};
   };
-  const Ordered out = {
-      {"format", "assay.redteam.1"},    {"seeds", run.seeds},           {"walls", run.walls}, {"gaps", run.gaps},
-      {"seconds", Number(run.seconds)}, {"cases", List(run.cases, one)}};
+  const Ordered out = {{"format", "assay.redteam.1"},  {"seeds", run.seeds}, {"without", run.without},
+                       {"walls", run.walls},           {"gaps", run.gaps},   {"seconds", Number(run.seconds)},
+                       {"cases", List(run.cases, one)}};
   return Dump(out, 2) + "\n";
 }
 

@@ -41,6 +41,7 @@ bool AsStated(const RedteamCase& one);
 struct RedteamRun {
   std::vector<RedteamCase> cases;
   int seeds = 1;
+  std::vector<std::string> without;  // checks that were left out to see what they are for
   double seconds = 0;
   std::vector<std::string> walls, gaps;  // of this machine, as in every verdict
 };

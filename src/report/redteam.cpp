@@ -119,6 +119,7 @@ std::string RedteamText(const RedteamRun& run, size_t width) {
                      counts.refused, counts.hostile, counts.for_the_reason, counts.passed, counts.honest);
   if (counts.failed > 0) out += fmt::format("; {} could not run", counts.failed);
   out += fmt::format("; {}\n", Seconds(run.seconds));
+  if (!run.without.empty()) out += Wrap("without the checks: " + Join(run.without, "; "), width, "", "  ");
   if (!run.gaps.empty()) out += Wrap("walls that do not stand here: " + Join(run.gaps, "; "), width, "", "  ");
   return out;
 }

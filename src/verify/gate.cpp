@@ -153,6 +153,7 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
                                                              std::vector<CheckRecord>& records) {
   int64_t elements = 0, excluded = 0;
   for (const auto& check : checks) {
+    if (std::ranges::find(options.without, check->name()) != options.without.end()) continue;
     const auto start = steady_clock::now();
     Examination examination(subject);
     auto outcome = check->Run(examination);
@@ -177,6 +178,18 @@ Result<std::optional<Rejected>> KernelGate::State::RunChecks(const Checks& check
                      " elements; state a policy for overflow, or write the reference with its primitives"};
   }
   return std::optional<Rejected>();
+}
+
+std::vector<std::string> KernelGate::CheckNames() const {
+  const Candidate nobody;
+  std::vector<std::string> names;
+  const auto add = [&](const Checks& part) {
+    for (const auto& check : part) names.emplace_back(check->name());
+  };
+  add(ScreenChecks());
+  add(VerifyChecks());
+  add(ExamChecks({&nobody, &state_->builder, {}}));
+  return names;
 }
 
 Result<ScreenOutcome> KernelGate::Screen(const Contract& contract, const Artifact& artifact) {

@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/random.h"
 #include "language/cpp/builder.h"
@@ -23,6 +25,9 @@ struct GateOptions {
   int threads = 0;                                     // 0: what the contract's policy says, there 0: all processors
   // Check 1, asked in the exam: builds once more elsewhere and compares.  None: not asked.
   std::function<Result<std::optional<Rejected>>(const Contract&, const Candidate&)> rebuild;
+  // Names of checks that are not asked: what would get through if they were not there?  An experiment;
+  // a gate with a gap must never put anything into a ledger.
+  std::vector<std::string> without;
 };
 
 // The gate: ordered checks, cheapest first, in processes of their own.  Nothing that decides shares
@@ -36,6 +41,9 @@ class KernelGate : public Gate {
   Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) override;
   Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) override;
   Result<Admission> Admit(const Contract& contract) override;
+
+  // Of all that a candidate is asked, in that order.
+  std::vector<std::string> CheckNames() const;
 
  private:
   struct State;

@@ -185,6 +185,9 @@ struct Line {
     redteam_app->add_option("--contract", redteam.contract);
     redteam_app->add_option("--only", redteam.only)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     redteam_app->add_option("--seeds", redteam.seeds)->check(CLI::Range(1, 1000));
+    redteam_app->add_option("--without", redteam.without)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     redteam_app->add_option("--json", redteam.json);
     redteam_app->add_option("--junit", redteam.junit);
   }

@@ -81,6 +81,7 @@ struct RedteamArguments {
   std::string contract;
   std::vector<std::string> only;  // classes; none: all
   int seeds = 1;
+  std::vector<std::string> without;  // checks
   std::string json, junit;
 };
 

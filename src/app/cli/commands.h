@@ -10,8 +10,10 @@ namespace assay {
 // Exit codes that every command shares (docs/cli.md); each has its own meaning of 0, 1 and 5.
 inline constexpr int kDone = 0, kRefused = 1, kInterrupted = 2, kOurFault = 3, kUsage = 4, kNoVerdict = 5;
 
-// Set by SIGINT and SIGTERM; commands look at it between stages.
+// Set by SIGINT and SIGTERM once a command listens; it looks at it between stages.  The others have
+// nothing half done that is worth a stage more, and end at once.
 extern std::atomic<bool> g_interrupted;
+void ListenForInterrupts();
 
 Result<int> Command(const RunArguments& arguments);
 Result<int> Command(const VerifyArguments& arguments);

@@ -156,7 +156,10 @@ Result<std::vector<Candidate>> PointsOf(const Template& family) {
 // Everything that a command needs while it goes through the corpus, contract by contract.
 class Redteam {
  public:
-  explicit Redteam(const RedteamArguments& arguments) { run_.seeds = arguments.seeds; }
+  explicit Redteam(const RedteamArguments& arguments) {
+    run_.seeds = arguments.seeds;
+    run_.without = arguments.without;
+  }
 
   Status Go(const std::vector<CorpusFile>& files);
   RedteamRun run_;
@@ -172,11 +175,23 @@ class Redteam {
   std::vector<std::unique_ptr<Workshop>> shops_;  // one a seed: each has secrets of its own
 };
 
+// A misspelt name would leave nothing out and prove the wrong thing.
+Status Known(const std::vector<std::string>& without, const std::vector<std::string>& names) {
+  for (const std::string& name : without) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return Error{ErrorCode::kInvalidInput,
+                 "--without " + Printable(name) + ": no such check; there are: " + Join(names, ", ")};
+  }
+  return Ok();
+}
+
 Result<Workshop*> Redteam::ShopOf(const std::string& contract, int seed) {
   if (contract != contract_) shops_.clear();
   contract_ = contract;
   while (shops_.size() < static_cast<size_t>(seed)) {
-    ASSAY_TRY(Workshop shop, Workshop::Open(contract, {}));
+    WorkshopOptions options;
+    options.without = run_.without;
+    ASSAY_TRY(Workshop shop, Workshop::Open(contract, options));
     shops_.push_back(std::make_unique<Workshop>(std::move(shop)));
   }
   return shops_[static_cast<size_t>(seed) - 1].get();
@@ -285,6 +300,10 @@ Status Redteam::OneFile(const CorpusFile& file) {
 
 Status Redteam::Go(const std::vector<CorpusFile>& files) {
   const auto start = Clock::now();
+  if (!run_.without.empty()) {
+    ASSAY_TRY(Workshop* const shop, ShopOf(files.front().contract, 1));
+    ASSAY_TRY_STATUS(Known(run_.without, shop->gate->CheckNames()));
+  }
   for (const CorpusFile& file : files) ASSAY_TRY_STATUS(OneFile(file));
   run_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   ASSAY_TRY(const Machine machine, MachineHere());
@@ -296,6 +315,7 @@ Status Redteam::Go(const std::vector<CorpusFile>& files) {
 }  // namespace
 
 Result<int> Command(const RedteamArguments& arguments) {
+  ListenForInterrupts();
   ASSAY_TRY(const std::vector<CorpusFile> files, ReadCorpus(arguments));
   Redteam redteam(arguments);
   ASSAY_TRY_STATUS(redteam.Go(files));

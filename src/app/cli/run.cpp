@@ -116,6 +116,7 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
                                                " is not admitted: " + Join(admission.complaints, "; ") +
                                                "; see `assay contract check " + shop.contract.name + "`"};
   }
+  ListenForInterrupts();
   if (!arguments.resume) ASSAY_TRY_STATUS(shop.ledger->Begin(campaign));
   CampaignHistory history;
   SystemClock clock;

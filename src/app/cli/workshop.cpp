@@ -56,7 +56,7 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
     return builder->RebuildsToSameCode(contract, candidate);
   };
   shop.gate = std::make_unique<KernelGate>(
-      *builder, GateOptions{shop.secret.Derive("gate"), cache, options.threads.value_or(0), rebuild});
+      *builder, GateOptions{shop.secret.Derive("gate"), cache, options.threads.value_or(0), rebuild, options.without});
   shop.auditor = std::make_unique<SliceAuditor>(shop.secret.Derive("audit"), cache);
   TimerOptions timing;
   timing.threads = options.threads.value_or(0);

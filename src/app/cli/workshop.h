@@ -24,6 +24,7 @@ struct WorkshopOptions {
   std::vector<std::string> workloads;
   double margin = 0;
   std::function<void(const std::string&)> remark;
+  std::vector<std::string> without;  // checks that the gate leaves out, for `assay redteam` alone
 };
 
 // The concrete parts of one command, wired: a contract and the services that work on it.
