@@ -74,6 +74,19 @@ class Redteam(Workspace):
         _, cases = self.redteam(DONE, self.corpus(plugin=text))
         self.assertEqual(("rejected", "build", "policy"), (cases[0]["outcome"], cases[0]["stage"], cases[0]["reason"]))
 
+    def test_a_check_that_is_left_out(self):
+        folder = self.corpus("returns_zeros.cpp")
+        whole, cases = self.redteam(DONE, folder)
+        by = cases[0]["check"]
+        outcome, cases = self.redteam(DONE, folder, "--without", by)
+        self.assertEqual("rejected", cases[0]["outcome"])
+        self.assertNotEqual(by, cases[0]["check"])
+        self.assertIn(f"without the checks: {by}", outcome.out)
+        self.assertEqual([by], json.loads((self.folder / "cases.json").read_text())["without"])
+        refused = self.expect(USAGE, "redteam", folder, "--without", "smoek")
+        self.assertIn("--without smoek: no such check", refused.err)
+        self.assertIn(by, refused.err)
+
     def test_seeds_and_classes(self):
         folder = self.corpus("exports_memcpy.cpp", "returns_zeros.cpp")
         _, cases = self.redteam(DONE, folder, "--seeds", "2", "--only", "interposition")
