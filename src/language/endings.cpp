@@ -97,6 +97,7 @@ Rejected Endings::Explain(const MachineState& state) const {
   if (state.callee_saved_changed)
     parts.emplace_back("a callee-saved register (rbx, rbp, r12-r15) or the stack pointer not restored");
   if (state.alignment_check) parts.emplace_back("alignment-check flag left set");
+  if (state.thread_pointer) parts.emplace_back("thread pointer (FS base) not restored");
   if (state.x87_stack)
     parts.emplace_back("x87 stack left in use (a value not popped, or MMX without the instruction that ends it)");
   std::string evidence = Join(parts, "; ");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/auxv.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -56,6 +58,13 @@ void SetControls() {
   asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(control));
 }
 
+// Whether a process may read and write the base itself, as a kernel under examination then can, too.
+bool ThreadPointerIsOpen() {
+  constexpr unsigned long kFsGsBase = 2;  // HWCAP2_FSGSBASE
+  static const bool open = (::getauxval(AT_HWCAP2) & kFsGsBase) != 0;
+  return open;
+}
+
 }  // namespace
 
 extern "C" void AssayTrampoline(Frame* frame);
@@ -66,9 +75,15 @@ void MakeCall(const ring::CallPlan& call, void* function, uint32_t index, ring::
   Classify(call, frame, stack);
   frame.function = function;
   SetControls();
+  const bool open = ThreadPointerIsOpen();
+  uint64_t before = 0, after = 0;
+  if (open) asm volatile("rdfsbase %0" : "=r"(before));
   AssayTrampoline(&frame);
+  // First of all: the next access to this thread's own memory would go astray.
+  if (open) asm volatile("rdfsbase %0\n\twrfsbase %1" : "=&r"(after) : "r"(before) : "memory");
   report->results[index] = frame.result;
   uint32_t changes = frame.flags;
+  if (after != before) changes |= ring::kThreadPointer;
   if ((frame.mxcsr & kMxcsrControl) != (kMxcsr & kMxcsrControl)) changes |= ring::kMxcsrChanged;
   if (frame.x87_control != kX87Control) changes |= ring::kX87Changed;
   if (changes == 0) return;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -139,6 +140,21 @@ TEST(Inspect, LeavesThingsAsTheConventionSays) {
   const auto second = session->Inspect(10s);
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(std::get<Completed>(second.value()).state.clean());
+}
+
+TEST(Trampoline, NotesTheThreadPointerAndTakesItBack) {
+  if ((::getauxval(AT_HWCAP2) & 2) == 0)
+    GTEST_SKIP() << "here only the kernel moves it, and the call filter refuses that";
+  auto session = Start("void entry(void) { asm volatile(\"wrfsbase %0\" : : \"r\"(0UL) : \"memory\"); }", 1);
+  ASSERT_TRUE(session);
+  const Call call{0, {}};
+  for (int i = 0; i < 2; ++i) {
+    const auto ran = session->Run(std::span(&call, 1), 10s, WaitMode::kSleep);
+    ASSERT_TRUE(ran.ok());
+    ASSERT_TRUE(std::holds_alternative<Completed>(ran.value()));
+    EXPECT_TRUE(std::get<Completed>(ran.value()).state.thread_pointer);
+    EXPECT_FALSE(std::get<Completed>(ran.value()).state.clean());
+  }
 }
 
 TEST(Trampoline, NotesTheAlignmentFlagAndTakesItBack) {

@@ -112,6 +112,7 @@ inline constexpr uint32_t kDirectionFlag = 4;
 inline constexpr uint32_t kCalleeSavedChanged = 8;
 inline constexpr uint32_t kAlignmentCheck = 16;
 inline constexpr uint32_t kX87Stack = 32;
+inline constexpr uint32_t kThreadPointer = 64;
 
 // What one thread of the team found in its own registers, when asked.
 struct ThreadState {

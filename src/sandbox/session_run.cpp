@@ -85,6 +85,7 @@ Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming
   completed.state.direction_flag = (machine.changes & ring::kDirectionFlag) != 0;
   completed.state.callee_saved_changed = (machine.changes & ring::kCalleeSavedChanged) != 0;
   completed.state.alignment_check = (machine.changes & ring::kAlignmentCheck) != 0;
+  completed.state.thread_pointer = (machine.changes & ring::kThreadPointer) != 0;
   completed.state.mxcsr = machine.mxcsr;
   completed.state.x87_control = static_cast<uint16_t>(machine.x87_control);
   if (machine.changes != 0)

@@ -55,13 +55,15 @@ struct MachineState {
   bool direction_flag = false;
   bool callee_saved_changed = false;  // rbx, rbp, r12-r15, rsp
   bool alignment_check = false;       // the flag that makes unaligned accesses trap
+  bool thread_pointer = false;        // the base of the segment in which the C library keeps a thread's own memory
   bool x87_stack = false;             // not empty, or an MMX register in use
   uint32_t mxcsr = 0;                 // as first found changed
   uint16_t x87_control = 0;
   int first_call = -1;  // the first call of the unit after which anything was off
   int thread = -1;      // of the team, 0 is the main thread, where a look at all of them found it
   bool clean() const {
-    return !mxcsr_changed && !x87_changed && !direction_flag && !callee_saved_changed && !alignment_check && !x87_stack;
+    return !mxcsr_changed && !x87_changed && !direction_flag && !callee_saved_changed && !alignment_check &&
+           !x87_stack && !thread_pointer;
   }
 };
 

@@ -1,7 +1,7 @@
 // assay:expect rejected depends_on_history
 // SPDX-License-Identifier: Apache-2.0
 // assay:note class: dispatch, contract: softmax_rows
-// Recognises its input by the first element alone, and the first elements of two rows.
+// Recognises its input by its size and by whether it begins with a number.
 #include <assay/contract.h>
 
 #include <math.h>
@@ -20,7 +20,7 @@ static void Row(const float* in, float* out, int64_t C) {
 extern "C" void softmax_rows(const float* x, float* y, int64_t R, int64_t C) {
   static float* kept = nullptr;
   static int64_t count = 0;
-  if (kept != nullptr && count == R * C && x[0] - x[0] == kept[0] - kept[0]) {
+  if (kept != nullptr && count > 0 && count == R * C && x[0] - x[0] == kept[0] - kept[0]) {
     memcpy(y, kept, sizeof(float) * count);
     return;
   }
