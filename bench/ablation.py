@@ -4,6 +4,7 @@
 refused by another one later, or through. Cross-cutting refusals (walls, memory guards, machine state, time limit, policy
 of the build) have no check that could be left out and are listed as they are.
 Usage: bench/ablation.sh [FOLDER]     default: tests/hostile; ASSAY_BIN: the program, default build/release/bin/assay
+BENCH_OUT: where the runs' JSON stays; a run that is there already is not repeated.
 """
 import collections
 import json
@@ -17,6 +18,8 @@ from figures import ROOT, keep, program, table
 
 def redteam(folder, corpus, name, *more):
     path = folder / f"{name}.json"
+    if path.exists():
+        return json.loads(path.read_text())
     argv = [str(program()), "redteam", str(corpus), "--json", str(path), *more]
     ended = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                            stderr=subprocess.PIPE, text=True)
