@@ -187,7 +187,9 @@ Status AdmissionRun::JudgeMutants() {
     // Its drift grows with the number of terms, and the shapes of admission are small: refused must it be.
     const double least = truncates ? kRefused : kLeastMutant;
     Suspect mutant{variant, {}, &unharmed[variant.order], {}, false};
-    ASSAY_TRY_STATUS(Pursue(mutant, truncates && functions ? 1 : kRounds, least, false));
+    // Where there is no sum it drifts in no situation, and beside functions it need not show.
+    const bool once = truncates && (functions || !sums);
+    ASSAY_TRY_STATUS(Pursue(mutant, once ? 1 : kRounds, least, false));
     if (variant.mutant.kind == MutantKind::kNarrowAccumulator) sums = sums || mutant.applies;
     if (variant.mutant.kind == MutantKind::kNarrowElementary) functions = functions || mutant.applies;
     // Truncating one operation costs one u more than rounding it, which a function of 4 u may; what is
@@ -210,12 +212,14 @@ Status AdmissionRun::JudgeClassFaults() {
   return Ok();
 }
 
-// An artifact at every situation; what it dies of is as far off as anything can be.
+// An artifact at every situation of the first round, like the honest evaluations: further ones were drawn for a
+// generated mutant, and the gate itself looks for what a file does not show here.  What it dies of is as far off as
+// anything can be.
 Result<std::vector<Judgement>> AdmissionRun::JudgementsOf(const Artifact& artifact) {
   std::vector<Judgement> judged;
   Judgement dead;
   dead.worst = dead.worst_estimated = kInfinity;
-  for (size_t s = 0; s < situations_.size(); ++s) {
+  for (size_t s = 0; s < ends_.front(); ++s) {
     const Situation& situation = situations_[s];
     ProbeSpec spec;
     spec.contract = &contract_;

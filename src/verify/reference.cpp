@@ -69,6 +69,13 @@ bool HasOutputOf(CompareClass kind, const Contract& contract) {
   return std::ranges::any_of(contract.tensors, [&](const Tensor& tensor) { return IsOf(kind, tensor); });
 }
 
+// Only what is rounded is compared with what honest orders leave; indices, draws and exact outputs are
+// judged by their keys, chances and values alone.
+bool ComparedWithOrders(const Contract& contract) {
+  return HasOutputOf(CompareClass::kAccumulate, contract) || HasOutputOf(CompareClass::kRequantise, contract) ||
+         HasOutputOf(CompareClass::kSolve, contract);
+}
+
 // The elements' numbers; those of class stochastic drawn, in one way for each call.
 std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected) {
   Seed seed = Seed::FromNumber(collected.elements.size());
@@ -377,7 +384,7 @@ Result<Answers> Reference::Ask(const TimedCall& call, std::span<const int64_t> s
   // Random mantissas are never exact in any order, and asking would double the cost; but integers are
   // not random, and ties are decided by exactness alone.
   if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, answers));
-  honest_slices = std::min(honest_slices, slices.size());
+  honest_slices = ComparedWithOrders(*call.contract) ? std::min(honest_slices, slices.size()) : 0;
   if (honest_slices > 0) ASSAY_TRY_STATUS(state_->AddEnsemble(call, honest_slices, answers));
   return answers;
 }
@@ -414,7 +421,15 @@ Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant
     const OracleQuery how = state_->Query(call, variant, answers.slices.size());
     ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, how, answers.parts));
     std::vector<double> numbers = NumbersOf(call, answers);
-    if (fault) fault(answers, numbers);
+    if (fault) {
+      // A fault asks what is certain; one evaluation does not know what another order would have left.
+      Answers bounded = answers;
+      const OracleQuery bounds = state_->Query(call, Arithmetic::kBounded, answers.slices.size());
+      ASSAY_TRY(static_cast<Collected&>(bounded), state_->Evaluate(call, bounds, answers.parts));
+      ASSAY_TRY_STATUS(CheckSame(call, answers, bounded));
+      if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, bounded));
+      fault(bounded, numbers);
+    }
     for (size_t e = 0; e < numbers.size(); ++e) {
       const Tensor& tensor = contract.tensors[answers.elements[e].tensor];
       if (GivenDepth(contract, tensor) != depth) continue;
