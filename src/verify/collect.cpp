@@ -66,7 +66,9 @@ class Collector {
       collected_.elements.push_back({t, output.element, {}});
     }
     ExpectedElement& expected = collected_.elements.back().expected;
-    expected.no_information = expected.no_information || output.excluded || output.ambiguous;
+    // A residual is made of the answer itself: one without end or number must not excuse its equation.
+    const bool excused = tensor.compare->kind != CompareClass::kSolve || contract_.policy.special_propagates;
+    expected.no_information = expected.no_information || (excused && output.excluded) || output.ambiguous;
     switch (output.part) {
       case 0:
         expected.value = output.value;

@@ -117,6 +117,33 @@ TEST_F(Collecting, JudgesRowsByTheirKeys) {
   EXPECT_THAT(Describe(contract_, shape_, *judgement.finding), HasSubstr("index[1,0]: a better key left out: got 2"));
 }
 
+// What a candidate returned as NaN leaves a residual without a bound, and so would the rest of its system.
+TEST(Residuals, AreNeverExcusedByTheAnswerTheyAreMadeOf) {
+  const auto loaded = LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/toy/toy_triangular_solve");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  Contract contract = loaded.value();
+  const auto shape = DenseShape(contract, {{"B", 1}, {"N", 1}});
+  ASSERT_TRUE(shape.ok()) << shape.error().message;
+  const auto x = static_cast<int32_t>(contract.FindTensor("x") - contract.tensors.data());
+  OracleAnswer answer;
+  answer.slice_begin = {0, 2};
+  answer.outputs.resize(2);
+  for (uint32_t part = 1; part <= 2; ++part) {
+    OracleOutput& output = answer.outputs[part - 1];
+    output.tensor = x;
+    output.part = part;
+    output.value = part == 1 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+    output.excluded = part == 1;
+  }
+  for (const bool propagates : {false, true}) {
+    contract.policy.special_propagates = propagates;
+    const auto collected = Collect(contract, shape.value(), answer, std::nullopt);
+    ASSERT_TRUE(collected.ok()) << collected.error().message;
+    ASSERT_EQ(collected.value().elements.size(), 1U);
+    EXPECT_EQ(collected.value().elements[0].expected.no_information, propagates);
+  }
+}
+
 TEST(Given, KnowsWhoWaitsForWhom) {
   const auto loaded = LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/toy/toy_top_k");
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;

@@ -36,7 +36,8 @@ ElementVerdict JudgeResidual(const OutputRule& rule, const ExpectedElement& expe
   if (!(roundings < 1.0)) return {ElementResult::kExcluded, 0.0, kInfinity};
   const double limit = roundings / (1.0 - roundings) * expected.scale;
   const double error = std::abs(expected.other);
-  const bool right = error <= limit;
+  // An infinite answer has an infinite scale.
+  const bool right = std::isfinite(error) && error <= limit;
   return {right ? ElementResult::kRight : ElementResult::kWrong, error, limit};
 }
 

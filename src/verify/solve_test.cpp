@@ -44,6 +44,7 @@ TEST(JudgeResidual, MeasuresByTheScaleAlone) {
       {"an equation of zeros", kF32, Left(0.0, 0.0, 8), kRight},
       {"something left of an equation of zeros", kF32, Left(1e-30, 0.0, 8), kWrong},
       {"no number", kF32, Left(kNaN, 1.0, 8), kWrong},
+      {"without end, and its scale too", kF32, Left(INFINITY, INFINITY, 8), kWrong},
       {"no scale", kF32, Left(0.0, kNaN, 8), kWrong},
       {"no residual at all", kF32, ExpectedElement{1.0, 0.0}, kWrong},
   };
