@@ -87,6 +87,32 @@ TEST(DecideFromUnits, NeedsItsFirstLook) {
   EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kFaster);
 }
 
+// Eight groups without any noise, the candidate 10 % faster but in some, where it or its copy is slower.
+Evidence PlayEight(int own_losses, int copy_losses, double slower) {
+  const auto losing = [slower](int losses) {
+    return [losses, slower](int group, Stream&) { return group < losses ? kReference * slower : kReference / 1.1; };
+  };
+  std::vector<StreamArm> arms = PlainArms(losing(own_losses));
+  arms[1].seconds = losing(copy_losses);
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  Stream stream(Seed::FromNumber(9));
+  std::vector<RawUnit> units;
+  for (int group = 0; group < 8; ++group) PlayGroup(group, arms, none, stream, "w", units);
+  return DecideFromUnits(units, PlainDesign());
+}
+
+TEST(DecideFromUnits, TheFirstLookForgivesNoGroup) {
+  EXPECT_EQ(PlayEight(0, 0, 1.02).decisions.at(0).kind, DecisionKind::kFaster);
+  EXPECT_EQ(PlayEight(1, 0, 1.02).decisions.at(0).kind, DecisionKind::kUndecided);
+  EXPECT_FALSE(PlayEight(1, 0, 1.02).settled) << "the next look may still say so";
+}
+
+TEST(DecideFromUnits, FasterInTheMedianWithTwoBadGroupsIsUnstable) {
+  EXPECT_EQ(PlayEight(0, 1, 1.2).decisions.at(0).kind, DecisionKind::kFaster) << "one may be the machine's";
+  EXPECT_EQ(PlayEight(0, 2, 1.2).decisions.at(0).kind, DecisionKind::kUnstable);
+  EXPECT_EQ(PlayEight(0, 2, 1.02).decisions.at(0).kind, DecisionKind::kFaster) << "slower by less than is minded";
+}
+
 TEST(DecideFromUnits, IsTheSameForTheSameUnits) {
   Stream stream(Seed::FromNumber(3));
   std::vector<RawUnit> units;

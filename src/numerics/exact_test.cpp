@@ -58,6 +58,123 @@ TEST(Exact, DotsWhoseMultiplesFit) {
   EXPECT_TRUE(DotIsExact({1, 0x1p-40}, {1, 1}, DType::kF64));
 }
 
+struct QuotientReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    a.out("y", r) = Sum(a.row("x", r)) / a.scalar("by");
+  }
+};
+
+TEST(Exact, QuotientsOnlyByPowersOfTwo) {
+  for (const double by : {4.0, 0.5, -8.0, 3.0, 6.0}) {
+    SCOPED_TRACE(by);
+    ReferenceRun run;
+    run.Scalar("by", by);
+    run.In("x", DType::kF32, {1, 2}, {12.0, 6.0});
+    run.Out("y", DType::kF32, {1});
+    testing::AllSlices(run, 1);
+    run.query.arithmetic = Arithmetic::kExact;
+    const OracleOutput y = run.Run(QuotientReference{}, 1).value().outputs[0];
+    EXPECT_EQ(y.value, 18.0 / by);
+    EXPECT_EQ(y.exact, by != 3.0 && by != 6.0) << "a compiler may multiply by the reciprocal";
+  }
+}
+
+struct QuotientByExponentialReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    a.out("y", r) = Sum(a.row("x", r)) / exp(Real(a.scalar("by")));
+  }
+};
+
+// exp(0) is one in the reference and may be next to one in a kernel.
+TEST(Exact, QuotientsOnlyByWhatIsExactItself) {
+  ReferenceRun run;
+  run.Scalar("by", 0.0);
+  run.In("x", DType::kF32, {1, 2}, {12.0, 6.0});
+  run.Out("y", DType::kF32, {1});
+  testing::AllSlices(run, 1);
+  run.query.arithmetic = Arithmetic::kExact;
+  const OracleOutput y = run.Run(QuotientByExponentialReference{}, 1).value().outputs[0];
+  EXPECT_EQ(y.value, 18.0);
+  EXPECT_FALSE(y.exact);
+}
+
+struct IntegerSumReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    const Real sum = Sum(a.row("x", r));
+    a.publish("sum", r, sum);
+    a.out("y", r) = sum;
+  }
+};
+
+// An accumulator of 32 bits; what cancels later has overflowed by then.
+TEST(Exact, SumsOfIntegersThatAnAccumulatorHolds) {
+  struct Case {
+    std::vector<double> x;
+    bool exact;
+  };
+  for (const Case& c : {Case{{0x1p30, 0x1p29}, true}, Case{{0x1p30, 0x1p30}, false}, Case{{0x1p30, -0x1p30}, false}}) {
+    SCOPED_TRACE(c.x[1]);
+    ReferenceRun run;
+    run.In("x", DType::kI32, {1, 2}, c.x);
+    run.Out("y", DType::kI32, {1});
+    testing::AllSlices(run, 1);
+    run.query.arithmetic = Arithmetic::kExact;
+    EXPECT_EQ(run.Run(IntegerSumReference{}, 1, 1).value().published[0].exact, c.exact);
+  }
+}
+
+// Whichever of these numbers comes out is exact; which of them, a rounded number decides.
+struct ChoosingReference {
+  enum class How { kSelect, kBranch, kMax };
+  How how;
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    const Real deciding = Dot(a.row("x", r), a.row("w", r));
+    if (how == How::kSelect) {
+      a.out("y", r) = Select(deciding > Real(1.0), Real(2.0), Real(3.0));
+    } else if (how == How::kMax) {
+      a.out("y", r) = Max(2, [&](int64_t i) { return i == 0 ? Real(5.0) : deciding; });
+    } else if (deciding > Real(1.0)) {
+      a.out("y", r) = Real(2.0);
+    } else {
+      a.out("y", r) = Real(3.0);
+    }
+  }
+};
+
+TEST(Exact, AChoiceByARoundedNumberIsNot) {
+  const double full = 1.0 + 0x1p-23;
+  for (const auto how :
+       {ChoosingReference::How::kSelect, ChoosingReference::How::kBranch, ChoosingReference::How::kMax}) {
+    for (const double x : {1.5, full}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(how)) + " at " + std::to_string(x));
+      ReferenceRun run;
+      run.In("x", DType::kF64, {1, 1}, {x});
+      run.In("w", DType::kF64, {1, 1}, {full});
+      run.Out("y", DType::kF32, {1});
+      testing::AllSlices(run, 1);
+      run.query.arithmetic = Arithmetic::kExact;
+      const OracleOutput y = run.Run(ChoosingReference{how}, 1).value().outputs[0];
+      EXPECT_EQ(y.value, how == ChoosingReference::How::kMax ? 5.0 : 2.0);
+      EXPECT_FALSE(y.exact);
+    }
+    ReferenceRun run;
+    run.In("x", DType::kF64, {1, 1}, {1.5});
+    run.In("w", DType::kF64, {1, 1}, {1.0});
+    run.Out("y", DType::kF32, {1});
+    testing::AllSlices(run, 1);
+    run.query.arithmetic = Arithmetic::kExact;
+    EXPECT_TRUE(run.Run(ChoosingReference{how}, 1).value().outputs[0].exact) << "no rounding, no doubt";
+  }
+}
+
 // Every honest order gives the same bits wherever exactness was proved.
 TEST(Exact, OrdersAgreeWhereItIsProved) {
   std::mt19937_64 random(3);

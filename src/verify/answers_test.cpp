@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -70,10 +71,98 @@ TEST_F(Judging, NamesTheWorstElement) {
   EXPECT_NE(text.find("y[2,20]: got 1.5, expected 1"), std::string::npos) << text;
 }
 
+TEST_F(Judging, TheWorstIsNamedAlsoWhereALesserOneFollows) {
+  numbers_[77] = 1.5;
+  numbers_[120] = 1.002;
+  const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
+  ASSERT_TRUE(judgement.finding.has_value());
+  EXPECT_EQ(judgement.finding->offset, 77);
+}
+
+// Each element lies well within its own limit; that all of them are off together is not what honest orders do.
+TEST_F(Judging, RefusesWhatNoSingleElementShows) {
+  answers_.orders = 1;
+  answers_.honest_slices = answers_.slices.size();
+  answers_.honest.assign(200, 1.0 + 1e-6);
+  EXPECT_FALSE(JudgeNumbers(contract_, answers_, numbers_).finding.has_value());
+  numbers_.assign(200, 1.0 + 5e-4);
+  const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
+  ASSERT_TRUE(judgement.finding.has_value());
+  EXPECT_EQ(judgement.finding->rule, "rms of one slice");
+  const std::string text = Describe(contract_, shape_, *judgement.finding);
+  EXPECT_NE(text.find("rms of one slice is"), std::string::npos) << text;
+  // A wrong element is the plainer thing to say.
+  numbers_[3] = 1.5;
+  EXPECT_EQ(JudgeNumbers(contract_, answers_, numbers_).finding->offset, 3);
+}
+
+TEST_F(Judging, RefusesWhatOthersCannotBeComputedFrom) {
+  answers_.unusable = Finding{1, 8, 0, 9, 1, 8, 0, "element"};
+  const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
+  ASSERT_TRUE(judgement.finding.has_value());
+  EXPECT_EQ(judgement.finding->offset, 8);
+  EXPECT_TRUE(std::isinf(judgement.worst));
+}
+
+TEST_F(Judging, TakesNumbersAsTheOutputWouldHoldThem) {
+  answers_.elements[5].expected = {1.0, 0.0, true, false};
+  numbers_[5] = 1.0 + 1e-9;
+  EXPECT_FALSE(JudgeNumbers(contract_, answers_, numbers_).finding.has_value());
+  numbers_[5] = 1.0 + 1e-6;
+  EXPECT_TRUE(JudgeNumbers(contract_, answers_, numbers_).finding.has_value());
+}
+
+// Honest kernels attain the bound of a few roundings; that says nothing about how good an estimate is.
+TEST_F(Judging, ShortChainsDoNotSpeakForEstimates) {
+  numbers_[77] = 1.0009;
+  EXPECT_NEAR(JudgeNumbers(contract_, answers_, numbers_).worst_estimated, 0.9, 0.01);
+  answers_.elements[77].expected.bound = 2e-6;
+  numbers_[77] = 1.0 + 1.9e-6;
+  const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
+  EXPECT_GT(judgement.worst, 0.8);
+  EXPECT_EQ(judgement.worst_estimated, 0.0);
+}
+
 TEST_F(Judging, NanIsAsFarOffAsAnythingCanBe) {
   numbers_[0] = std::numeric_limits<double>::quiet_NaN();
   const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
   ASSERT_TRUE(judgement.finding.has_value());
+  EXPECT_TRUE(std::isinf(judgement.worst));
+}
+
+TEST_F(Judging, InfinityIsWrongAlsoWhereTheBoundSaysNothing) {
+  for (const double got : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    answers_.elements[0].expected = {std::numeric_limits<double>::infinity(), got, false, false};
+    numbers_[0] = -1.0;
+    const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
+    ASSERT_TRUE(judgement.finding.has_value()) << got;
+    EXPECT_TRUE(std::isinf(judgement.worst));
+  }
+}
+
+// What a candidate left as NaN has a residual of NaN, which no comparison calls too large.
+TEST_F(Judging, AResidualOfNanIsWrong) {
+  auto loaded = LoadContract(std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/data/toy/toy_triangular_solve");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const Contract& solve = loaded.value();
+  const auto x = std::ranges::find_if(solve.tensors, [](const Tensor& tensor) {
+    return tensor.compare && tensor.compare->kind == CompareClass::kSolve;
+  });
+  ASSERT_TRUE(x != solve.tensors.end());
+  Answers answers;
+  answers.slices = {0};
+  answers.begin = {0, 1};
+  answers.elements.push_back({static_cast<size_t>(x - solve.tensors.begin()), 0, {}});
+  ExpectedElement& expected = answers.elements[0].expected;
+  expected.scale = 1.0;
+  expected.probability = 4;
+  const std::vector<double> numbers{1.0};
+  expected.other = 1e-9;
+  EXPECT_FALSE(JudgeNumbers(solve, answers, numbers).finding.has_value());
+  expected.other = std::numeric_limits<double>::quiet_NaN();
+  const Judgement judgement = JudgeNumbers(solve, answers, numbers);
+  ASSERT_TRUE(judgement.finding.has_value());
+  EXPECT_EQ(judgement.finding->rule, "residual");
   EXPECT_TRUE(std::isinf(judgement.worst));
 }
 
@@ -91,6 +180,7 @@ TEST_F(Judging, ExcludedElementsAreCountedAndNeverWrong) {
   const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);
   EXPECT_FALSE(judgement.finding.has_value());
   EXPECT_EQ(judgement.excluded, 1);
+  EXPECT_LE(judgement.worst, 1.0);
 }
 
 TEST(SkippedShareCaught, FollowsFromTheNumberOfSlices) {

@@ -43,11 +43,16 @@ class Auditing : public testing::Test {
   }
   static size_t Index(int64_t r, int64_t c) { return static_cast<size_t>(r * kColumns + c); }
 
-  std::optional<Rejected> Audit() {
+  TimedCall CallWith(const std::vector<float>& y) const {
     TimedCall call;
     call.contract = &contract_;
     call.shape = &shape_;
-    call.tensors = {std::as_bytes(std::span(x_)), std::as_bytes(std::span(y_))};
+    call.tensors = {std::as_bytes(std::span(x_)), std::as_bytes(std::span(y))};
+    return call;
+  }
+
+  std::optional<Rejected> Audit() {
+    const TimedCall call = CallWith(y_);
     // Few slices are drawn of a call; so many calls see all sixteen rows.
     const std::vector<TimedCall> calls(12, call);
     SliceAuditor auditor(Seed::FromNumber(1), kCache);
@@ -84,6 +89,102 @@ TEST_F(Auditing, TellsWhatWasNotFinishedFromWhatIsWrong) {
   rejected = Audit();
   ASSERT_TRUE(rejected.has_value());
   EXPECT_EQ(rejected->reason, Reason::kAuditMismatch) << rejected->evidence;
+}
+
+// Which calls of a unit are compared is drawn; one that was left out is found among many all the same.
+TEST_F(Auditing, FindsOneCallOfManyThatWasLeftOut) {
+  std::vector<float> untouched(y_.size());
+  const uint64_t poison = PoisonPattern(7);
+  for (size_t i = 0; i < untouched.size(); i += 2) std::memcpy(&untouched[i], &poison, 8);
+  std::vector<TimedCall> calls(64, CallWith(y_));
+  calls[41] = CallWith(untouched);
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    SliceAuditor auditor(Seed::FromNumber(seed), kCache);
+    const auto outcome = auditor.Audit(calls);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    ASSERT_TRUE(outcome.value().has_value()) << "got through with seed " << seed;
+    EXPECT_EQ(outcome.value()->reason, Reason::kLateWork);
+  }
+}
+
+// As docs/gate.md promises: at least four slices of every audited call, however much work one of them is.
+TEST_F(Auditing, ComparesFourSlicesOfACostlyCall) {
+  constexpr int64_t kFew = 8, kMany = 16384;
+  shape_ = DenseShape(contract_, {{"R", kFew}, {"C", kMany}}).value();
+  x_.assign(static_cast<size_t>(kFew * kMany), 1.0F);
+  y_.assign(x_.size(), 1.0F / kMany);
+  SliceAuditor auditor(Seed::FromNumber(1), kCache);
+  const auto outcome = auditor.Audit(std::vector<TimedCall>{CallWith(y_)});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_FALSE(outcome.value().has_value());
+  EXPECT_GE(auditor.slices_audited(), 4);
+}
+
+// The rows of a tensor that is changed in place, centred; what is left as it was is told from what is wrong.
+class AuditingInPlace : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 12, kColumns = 32;
+
+  void SetUp() override {
+    auto loaded = LoadContract(kSource / "tests/data/toy/toy_centre");
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    contract_ = std::move(loaded).value();
+    auto shape = DenseShape(contract_, {{"T", kRows}, {"N", kColumns}});
+    ASSERT_TRUE(shape.ok()) << shape.error().message;
+    shape_ = shape.value();
+    Stream stream(Seed::FromNumber(5));
+    for (float& value : before_) value = static_cast<float>(1.0 + stream.Normal());
+    for (size_t row = 0; row < before_.size(); row += kColumns) {
+      double mean = 0;
+      for (size_t i = 0; i < kColumns; ++i) mean += static_cast<double>(before_[row + i]) / kColumns;
+      for (size_t i = 0; i < kColumns; ++i)
+        after_[row + i] = static_cast<float>(static_cast<double>(before_[row + i]) - mean);
+    }
+  }
+
+  TimedCall CallWith(const std::vector<float>& after) const {
+    TimedCall call;
+    call.contract = &contract_;
+    call.shape = &shape_;
+    call.scalars = {1.0};
+    call.tensors = {std::as_bytes(std::span(after)), std::as_bytes(std::span(shift_))};
+    call.before = {std::as_bytes(std::span(before_)), {}};
+    return call;
+  }
+
+  static std::optional<Rejected> Audit(const std::vector<TimedCall>& calls) {
+    SliceAuditor auditor(Seed::FromNumber(1), kCache);
+    auto outcome = auditor.Audit(calls);
+    EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+    return outcome.ok() ? outcome.value() : std::nullopt;
+  }
+
+  Contract contract_;
+  Shape shape_;
+  std::vector<float> shift_ = std::vector<float>(kColumns);
+  std::vector<float> before_ = std::vector<float>(kRows * kColumns);
+  std::vector<float> after_ = std::vector<float>(kRows * kColumns);
+};
+
+TEST_F(AuditingInPlace, TellsWhatWasLeftAsItWasFromWhatIsWrong) {
+  EXPECT_FALSE(Audit({CallWith(after_)}).has_value());
+  std::vector<float> left = after_, wrong = after_;
+  for (size_t i = 5 * kColumns; i < 6 * kColumns; ++i) left[i] = before_[i], wrong[i] += 0.5F;
+  const auto late = Audit({CallWith(left)});
+  ASSERT_TRUE(late.has_value());
+  EXPECT_EQ(late->reason, Reason::kLateWork) << late->evidence;
+  const auto mismatch = Audit({CallWith(wrong)});
+  ASSERT_TRUE(mismatch.has_value());
+  EXPECT_EQ(mismatch->reason, Reason::kAuditMismatch) << mismatch->evidence;
+}
+
+TEST_F(AuditingInPlace, FindsOneCallOfManyThatWasLeftOut) {
+  std::vector<TimedCall> calls(64, CallWith(after_));
+  EXPECT_FALSE(Audit(calls).has_value());
+  calls[41] = CallWith(before_);
+  const auto rejected = Audit(calls);
+  ASSERT_TRUE(rejected.has_value()) << "got through";
+  EXPECT_EQ(rejected->reason, Reason::kLateWork);
 }
 
 // Right wherever verify looks in other ways, wrong in one row of the timed shape.

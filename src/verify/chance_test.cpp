@@ -96,6 +96,34 @@ TEST(JudgeDraws, RefusesWhatOnlyLooksRandom) {
   }
 }
 
+// As many kept as dropped, and as many large as small: only the sign of the data tells.
+TEST(JudgeDraws, SeesWhatHangsOnTheSignAlone) {
+  Stream stream(Seed::FromNumber(3));
+  DrawnSlice slice;
+  for (int i = 0; i < 16384; ++i) {
+    const double value = stream.Unit() < 0.5 ? 1.0 : -1.0;
+    const bool keeps = stream.Unit() < (value > 0 ? 0.6 : 0.4);
+    slice.Add(kF32, Chance(value, 0.0, 0.5), i, keeps ? value : 0.0);
+  }
+  const PrecisionVerdict verdict = JudgeDraws(std::span(&slice, 1));
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_EQ(verdict.rule, "dependence on the sign of the data");
+}
+
+// Neighbours have nothing in common, every seventh has.
+TEST(JudgeDraws, SeesRepetitionsThatLieApart) {
+  std::vector<bool> kept;
+  const auto drawn = Drawn(0.5, [&](int, int, double, Stream& s) {
+    const bool fresh = kept.size() < 7 || s.Unit() < 0.5;
+    kept.push_back(fresh ? s.Unit() < 0.5 : kept[kept.size() - 7]);
+    return static_cast<bool>(kept.back());
+  });
+  const PrecisionVerdict verdict = JudgeDraws(drawn);
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_EQ(verdict.rule, "repetition along the sequence");
+  EXPECT_EQ(verdict.slice, 7);
+}
+
 TEST(JudgeApart, ComparesSeedsElementByElement) {
   const auto one = Drawn(
       0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.5; }, 1, 4096, 1);

@@ -77,6 +77,53 @@ TEST_F(Collecting, KeepsSlicesOfAnOutputsOwnApart) {
   EXPECT_EQ(Run().value().elements.size(), 8U) << "a count written in a token's call is not compared";
 }
 
+TEST_F(Collecting, KnowsWhatTheReferenceCouldNotSay) {
+  answer_.outputs[0].ambiguous = true;
+  answer_.outputs[1].excluded = true;
+  answer_.published[0].ambiguous = true;
+  answer_.published[1].excluded = true;
+  answer_.published[2].exact = true;
+  const auto collected = Run();
+  ASSERT_TRUE(collected.ok()) << collected.error().message;
+  const auto& elements = collected.value().elements;
+  EXPECT_TRUE(elements[0].expected.no_information);
+  EXPECT_TRUE(elements[1].expected.no_information);
+  const std::vector<Key>& keys = collected.value().rows[0].keys;
+  EXPECT_TRUE(std::isinf(keys[0].bound)) << "a key that rounding decides may have any rank";
+  EXPECT_TRUE(std::isinf(keys[1].bound));
+  EXPECT_EQ(keys[2].bound, 0.0);
+  EXPECT_FALSE(collected.value().elements[collected.value().begin[1]].expected.no_information);
+}
+
+TEST_F(Collecting, PutsThePartsOfOneElementTogether) {
+  const OracleOutput whole = answer_.outputs[0];
+  answer_.outputs.insert(answer_.outputs.begin() + 1, 2, whole);
+  answer_.outputs[1].part = 1;
+  answer_.outputs[1].value = 7.0;
+  answer_.outputs[1].bound = 3.0;
+  answer_.outputs[2].part = 2;
+  answer_.outputs[2].value = 0.25;
+  for (size_t s = 1; s < answer_.slice_begin.size(); ++s) answer_.slice_begin[s] += 2;
+  const auto collected = Run();
+  ASSERT_TRUE(collected.ok()) << collected.error().message;
+  EXPECT_EQ(collected.value().elements.size(), 8U) << "as many as without the parts";
+  const ExpectedElement& expected = collected.value().elements[0].expected;
+  EXPECT_EQ(expected.value, 0.5);
+  EXPECT_EQ(expected.bound, 0.1);
+  EXPECT_EQ(expected.other, 7.0);
+  EXPECT_EQ(expected.scale, 3.0);
+  EXPECT_EQ(expected.probability, 0.25);
+}
+
+TEST_F(Collecting, TakesKeysForAnIndexAndNotTheReferencesOwn) {
+  const OracleOutput own{Of("index"), 0, 1.0, 0.0};
+  answer_.outputs.insert(answer_.outputs.begin(), own);
+  for (size_t s = 1; s < answer_.slice_begin.size(); ++s) ++answer_.slice_begin[s];
+  const auto collected = Run();
+  ASSERT_TRUE(collected.ok()) << collected.error().message;
+  EXPECT_EQ(collected.value().elements.size(), 8U);
+}
+
 TEST_F(Collecting, RefusesKeysThatMakeNoRow) {
   const auto complaint = [&] {
     const auto collected = Run();
@@ -94,6 +141,9 @@ TEST_F(Collecting, RefusesKeysThatMakeNoRow) {
   answer_.published = whole;
   for (auto& p : answer_.published) p.index[0] = 9;
   EXPECT_THAT(complaint(), HasSubstr("has index 9 where 2 are"));
+  answer_.published = whole;
+  for (auto& p : answer_.published) p.index[0] = 2;
+  EXPECT_THAT(complaint(), HasSubstr("has index 2 where 2 are")) << "one beyond the last";
   answer_.published = whole;
   for (auto& p : answer_.published) p.index.push_back(0);
   for (auto& p : answer_.published) p.index.push_back(0);

@@ -362,6 +362,35 @@ TEST(JoinSmallSlices, KeepsEveryElementAndLosesNone) {
   EXPECT_TRUE(JoinSmallSlices({}).empty());
 }
 
+// Two slices in one have the spread of all their elements, whichever of them is the better one.
+TEST(JoinSmallSlices, HasTheSpreadOfAllItsElements) {
+  const auto add = [](SliceTally& tally, double error) {
+    for (int i = 0; i < 20; ++i) {
+      const double honest[] = {1.0 + 0.1 * error};
+      tally.Add(kF32, {1.0, 1e-3}, 1.0 + error, honest);
+    }
+  };
+  SliceTally good(0, 1), bad(1, 1), all(0, 1);
+  add(good, 1e-4), add(bad, 8e-4);
+  add(all, 1e-4), add(all, 8e-4);
+  for (const auto& pair : {std::vector{good, bad}, std::vector{bad, good}}) {
+    const auto joined = JoinSmallSlices(pair);
+    ASSERT_EQ(joined.size(), 1U);
+    EXPECT_DOUBLE_EQ(joined[0].error_rms(), all.error_rms());
+    EXPECT_DOUBLE_EQ(joined[0].bound_rms(), all.bound_rms());
+    EXPECT_DOUBLE_EQ(joined[0].honest_rms(), all.honest_rms());
+    EXPECT_DOUBLE_EQ(joined[0].unit(), all.unit());
+  }
+}
+
+// An element with large terms among plain ones must not be the whole of the spread.
+TEST(SliceTally, CountsEveryElementByItsOwnCondition) {
+  SliceTally tally(0, 0);
+  tally.Add(kF32, {1.0, 1e-3}, 1.0 + 9e-4, {});
+  tally.Add(kF32, {1e4, 10.0}, 1e4 + 5.0, {});
+  EXPECT_NEAR(tally.error_rms(), std::sqrt((0.9 * 0.9 + 0.5 * 0.5) / 2), 1e-3);
+}
+
 TEST(SliceTally, CountsWhatNobodyCanJudge) {
   SliceTally tally(0, 0);
   tally.Add(kF32, {1.0, kInf}, 1.0, {});
