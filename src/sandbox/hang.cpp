@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "sandbox/report.h"
 #include "sandbox/session_state.h"
 
 namespace assay {
@@ -64,8 +65,7 @@ std::string ReadProcFile(const std::string& path) {
 
 std::vector<ThreadSample> SampleThreads(Session::State& state) {
   std::vector<ThreadSample> samples;
-  const uint64_t base = state.report->artifact_base;
-  const uint64_t bytes = state.report->artifact_bytes;
+  const ArtifactRange artifact = ReadArtifact(*state.report);
   for (int round = 0; round < kRounds; ++round) {
     const auto ending = state.process->Stop(false);
     if (!ending.ok() || ending.value()) return {};
@@ -75,7 +75,7 @@ std::vector<ThreadSample> SampleThreads(Session::State& state) {
       ThreadSample sample = ReadSample(pid, thread);
       sample.round = round;
       sample.thread = ordinal++;
-      if (sample.program_counter - base < bytes) sample.artifact_offset = sample.program_counter - base;
+      sample.artifact_offset = artifact.OffsetOf(sample.program_counter);
       samples.push_back(sample);
     }
     if (round + 1 == kRounds) break;

@@ -9,7 +9,7 @@
 // The memory that the supervisor and the runner share.  Two files, because trust differs:
 // `Plan` is written by the supervisor only (the runner's mapping cannot be made writable), `Report`
 // by whatever runs in the runner, hence by the candidate.  Of `Report` the supervisor believes one
-// word, `done`, and that it means only "woken"; the rest is copied once, checked against bounds and
+// word, `done`, and that it means only "woken"; the rest is copied once, checked against bounds (report.h) and
 // used as evidence against a candidate, never for it.
 namespace assay::ring {
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "sandbox/report.h"
 #include "sandbox/session_state.h"
 
 namespace assay {
@@ -19,14 +20,6 @@ namespace {
 
 // While asleep: how long at most until we look whether anything else has happened.
 constexpr int64_t kSliceNs = 100'000'000;
-
-// As the System V convention has them; the low bits of MXCSR are sticky exception flags, which are anybody's to set.
-constexpr uint32_t kMxcsr = 0x1f80;
-constexpr uint32_t kMxcsrControl = 0xffc0;
-constexpr uint16_t kX87Control = 0x037f;
-constexpr uint16_t kEmptyStack = 0xffff;
-constexpr uint32_t kDirectionBit = 0x400;
-constexpr uint32_t kAlignmentBit = 0x40000;
 
 Result<ring::Argument> Translate(const Session::State& state, const CallArgument& argument) {
   using ring::ArgumentKind;
@@ -72,47 +65,6 @@ Status WriteCalls(Session::State& state, std::span<const Call> calls) {
   return Ok();
 }
 
-Completed ReadReport(const Session::State& state, size_t calls, const UnitTiming& timing) {
-  // Everything but the timing is the candidate's word: copied once, and evidence only.
-  Completed completed;
-  completed.timing = timing;
-  completed.integer_results.resize(calls);
-  if (calls != 0) std::memcpy(completed.integer_results.data(), state.report->results, calls * sizeof(uint64_t));
-  ring::StateReport machine;
-  std::memcpy(&machine, &state.report->state, sizeof(machine));
-  completed.state.mxcsr_changed = (machine.changes & ring::kMxcsrChanged) != 0;
-  completed.state.x87_changed = (machine.changes & ring::kX87Changed) != 0;
-  completed.state.direction_flag = (machine.changes & ring::kDirectionFlag) != 0;
-  completed.state.callee_saved_changed = (machine.changes & ring::kCalleeSavedChanged) != 0;
-  completed.state.alignment_check = (machine.changes & ring::kAlignmentCheck) != 0;
-  completed.state.thread_pointer = (machine.changes & ring::kThreadPointer) != 0;
-  completed.state.mxcsr = machine.mxcsr;
-  completed.state.x87_control = static_cast<uint16_t>(machine.x87_control);
-  if (machine.changes != 0)
-    completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls));
-  completed.threads_seen = state.ThreadsNow();
-  return completed;
-}
-
-// The control registers of the team, as each thread found its own.
-void JudgeTeam(const Session::State& state, MachineState& machine) {
-  uint32_t inspected = 0;
-  std::memcpy(&inspected, &state.report->inspected, sizeof(inspected));
-  const uint32_t count = std::min({inspected, ring::kTeam, static_cast<uint32_t>(state.spec.threads)});
-  for (uint32_t i = 0; i < count && machine.clean(); ++i) {
-    ring::ThreadState thread;
-    std::memcpy(&thread, &state.report->team[i], sizeof(thread));
-    machine.mxcsr_changed = (thread.mxcsr & kMxcsrControl) != (kMxcsr & kMxcsrControl);
-    machine.x87_changed = thread.x87_control != kX87Control;
-    machine.direction_flag = (thread.flags & kDirectionBit) != 0;
-    machine.alignment_check = (thread.flags & kAlignmentBit) != 0;
-    machine.x87_stack = thread.x87_tags != kEmptyStack;
-    machine.mxcsr = thread.mxcsr;
-    machine.x87_control = thread.x87_control;
-    machine.thread = static_cast<int>(i);
-  }
-}
-
 // What looks like a hang from outside may have a cause that has a name of its own.
 std::optional<Ended> NameTheCause(Session::State& state) {
   const std::string folder = "/proc/" + std::to_string(state.process->job());
@@ -134,8 +86,8 @@ UnitOutcome ExplainHang(Session::State& state, std::chrono::nanoseconds limit) {
   Hung hung{limit, SampleThreads(state), ""};
   state.stopped = false;
   if (auto cause = NameTheCause(state)) return *std::move(cause);
-  const uint32_t call = state.report->calls_begun % (ring::kCalls + 1);
-  hung.evidence = "call " + std::to_string(call == 0 ? 0 : call - 1) + " of the unit did not return within " +
+  hung.evidence = "call " + std::to_string(std::max(CallUnderWay(*state.report), 0)) +
+                  " of the unit did not return within " +
                   std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit).count()) + " ms";
   state.process->Bury();
   return hung;
@@ -210,7 +162,9 @@ Result<UnitOutcome> Session::Run(std::span<const Call> calls, std::chrono::nanos
   const int64_t cpu = ProcessCpuNs(state.process->job());
   timing.wall_ns = end - begin;
   timing.cpu_ns = cpu - std::exchange(state.cpu_ns, cpu);
-  return UnitOutcome(ReadReport(state, calls.size(), timing));
+  Completed completed = ReadCompleted(*state.report, calls.size(), timing);
+  completed.threads_seen = state.ThreadsNow();
+  return UnitOutcome(std::move(completed));
 }
 
 Result<UnitOutcome> Session::Inspect(std::chrono::nanoseconds limit) {
@@ -218,7 +172,8 @@ Result<UnitOutcome> Session::Inspect(std::chrono::nanoseconds limit) {
   auto outcome = Run({}, limit, WaitMode::kSleep);
   state_->plan->inspect = 0;
   if (!outcome.ok()) return outcome;
-  if (auto* completed = std::get_if<Completed>(&outcome.value())) JudgeTeam(*state_, completed->state);
+  if (auto* completed = std::get_if<Completed>(&outcome.value()))
+    JudgeTeam(*state_->report, state_->spec.threads, completed->state);
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "sandbox/libraries.h"
 #include "sandbox/programs.h"
+#include "sandbox/report.h"
 #include "sandbox/session_state.h"
 
 namespace assay {
@@ -209,12 +210,6 @@ Status LaunchRunner(Session::State& state) {
   return Ok();
 }
 
-std::string CutText(const char (&text)[ring::kText]) {
-  char copy[ring::kText];
-  std::memcpy(copy, text, sizeof(copy));
-  return std::string(copy, ::strnlen(copy, sizeof(copy)));
-}
-
 }  // namespace
 
 Session::State::~State() {
@@ -242,8 +237,7 @@ Result<StartOutcome> Session::Start(const SessionSpec& spec) {
     return StartOutcome(std::move(ended));
   }
   state->stopped = true;
-  const ring::Stage stage = state->report->stage;
-  const std::string text = CutText(state->report->text);
+  const auto [stage, text] = ReadStart(*state->report);
   if (stage == ring::Stage::kOpenFailed) return StartOutcome(LoadFailed{LoadStage::kOpen, text});
   if (stage == ring::Stage::kSymbolFailed) return StartOutcome(LoadFailed{LoadStage::kSymbol, text});
   if (stage == ring::Stage::kBroken) return Error{ErrorCode::kUnavailable, "the runner could not start: " + text};

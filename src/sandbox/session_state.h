@@ -45,7 +45,6 @@ struct Session::State {
   void PinTeam();
   // The process is dead and reaped: what to tell about it.
   Ended Explain(const Ending& ending);
-  std::optional<FaultPlace> Locate(uint64_t address) const;
 };
 
 long WakeFutex(const std::atomic<uint32_t>* word);
