@@ -110,7 +110,7 @@ Completed ReadCompleted(const ring::Report& report, size_t calls, const UnitTimi
   completed.state.mxcsr = machine.mxcsr;
   completed.state.x87_control = static_cast<uint16_t>(machine.x87_control);
   if (machine.changes != 0)
-    completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls));
+    completed.state.first_call = static_cast<int>(std::min<uint64_t>(machine.first_call, calls > 0 ? calls - 1 : 0));
   return completed;
 }
 
