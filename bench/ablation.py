@@ -35,7 +35,7 @@ def names_of_checks(folder, corpus):
     said = " ".join(ended.stderr.split())
     if ended.returncode != 4 or "there are: " not in said:
         sys.exit(f"exit {ended.returncode}: {ended.stderr}")
-    return said.split("there are: ", 1)[1].split(", ")
+    return said.split("there are: ", 1)[1].split("; ")
 
 
 def part_of(corpus, files, folder):

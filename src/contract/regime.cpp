@@ -41,7 +41,7 @@ constexpr double kReach = 6.5;
 void FillBase(std::span<float> rows, Stream& stream) { FillNormal(rows, stream); }
 void FillBase(std::span<double> rows, Stream& stream) { FillNormal(rows, stream); }
 
-Regime::Regime(const Tensor& tensor, const Generator& generator, const ShapeNames& names)
+RegimeFiller::RegimeFiller(const Tensor& tensor, const Generator& generator, const ShapeNames& names)
     : kind_(generator.kind),
       dtype_(tensor.dtype),
       recorded_(generator.recorded),
@@ -62,7 +62,7 @@ Regime::Regime(const Tensor& tensor, const Generator& generator, const ShapeName
   clamp_ = Info(dtype_).is_float && (reach > high_ || kind_ == GeneratorKind::kCaptured);
 }
 
-bool Regime::needs_normal() const {
+bool RegimeFiller::needs_normal() const {
   if (!Info(dtype_).is_float) return false;
   switch (kind_) {
     case GeneratorKind::kNormal:
@@ -77,11 +77,11 @@ bool Regime::needs_normal() const {
   }
 }
 
-bool Regime::is_plain_normal() const {
+bool RegimeFiller::is_plain_normal() const {
   return needs_normal() && kind_ == GeneratorKind::kNormal && numbers_[0] == 0 && numbers_[1] == 1 && !clamp_;
 }
 
-bool Regime::works_by_row() const {
+bool RegimeFiller::works_by_row() const {
   switch (kind_) {
     case GeneratorKind::kLadder:
     case GeneratorKind::kTies:
@@ -95,13 +95,13 @@ bool Regime::works_by_row() const {
   }
 }
 
-double Regime::LogUniformNumber(Stream& stream) const {
+double RegimeFiller::LogUniformNumber(Stream& stream) const {
   const double low = std::log(numbers_[0]), high = std::log(numbers_[1]);
   return std::clamp(std::exp(low + (high - low) * stream.Unit()), numbers_[0], numbers_[1]);
 }
 
 template <typename T>
-void Regime::Scale(std::span<T> row, double factor, double offset) const {
+void RegimeFiller::Scale(std::span<T> row, double factor, double offset) const {
   if constexpr (std::is_floating_point_v<T>) {
     const T by = static_cast<T>(factor), plus = static_cast<T>(offset);
     for (T& value : row) value = value * by + plus;
@@ -109,7 +109,7 @@ void Regime::Scale(std::span<T> row, double factor, double offset) const {
 }
 
 template <typename T>
-void Regime::Uniform(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Uniform(std::span<T> row, Stream& stream) const {
   if constexpr (std::is_floating_point_v<T>) {
     FillUniform(row, stream);
     Scale(row, numbers_[1] - numbers_[0], numbers_[0]);
@@ -136,13 +136,13 @@ void Regime::Uniform(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::LogUniform(std::span<T> row, Stream& stream) const {
+void RegimeFiller::LogUniform(std::span<T> row, Stream& stream) const {
   for (T& value : row) value = Narrow<T>(LogUniformNumber(stream), low_, high_);
 }
 
 // Jumps from outlier to outlier instead of deciding about each element.
 template <typename T>
-void Regime::Outliers(std::span<T> row, Stream& stream) {
+void RegimeFiller::Outliers(std::span<T> row, Stream& stream) {
   const double share = numbers_[0];
   if (share <= 0) return;
   const T by = static_cast<T>(numbers_[1]);
@@ -158,7 +158,7 @@ void Regime::Outliers(std::span<T> row, Stream& stream) {
 }
 
 template <typename T>
-void Regime::Ties(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Ties(std::span<T> row, Stream& stream) const {
   if (row.size() < 2) return;
   const auto copies = static_cast<size_t>(std::llround(numbers_[0] * static_cast<double>(row.size())));
   for (size_t i = 0; i < copies; ++i) {
@@ -170,7 +170,7 @@ void Regime::Ties(std::span<T> row, Stream& stream) const {
 // The i-th of n ascending draws lies in the i-th of n equal slices of the distribution: sorted by
 // construction, in linear time.
 template <typename T>
-void Regime::Sorted(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Sorted(std::span<T> row, Stream& stream) const {
   constexpr size_t kBlock = 1024;
   std::array<float, kBlock> block;
   for (size_t begin = 0; begin < row.size(); begin += kBlock) {
@@ -190,7 +190,7 @@ void Regime::Sorted(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::Clustered(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Clustered(std::span<T> row, Stream& stream) const {
   std::array<T, 8> values;
   const size_t distinct = 2 + stream.Below(values.size() - 1);
   for (T& value : values) value = Narrow<T>(stream.Normal(), low_, high_);
@@ -203,7 +203,7 @@ void Regime::Clustered(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::Subnormal(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Subnormal(std::span<T> row, Stream& stream) const {
   if constexpr (std::is_floating_point_v<T>) {
     const double step = SmallestSubnormal(dtype_), codes = SmallestNormal(dtype_) / step;
     for (T& value : row) {
@@ -217,7 +217,7 @@ void Regime::Subnormal(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::Special(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Special(std::span<T> row, Stream& stream) const {
   if (row.empty()) return;
   // From one element to all of them: a row full of NaN hides every other case.
   const double size = static_cast<double>(row.size());
@@ -247,10 +247,10 @@ void Regime::Special(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::Any(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Any(std::span<T> row, Stream& stream) const {
   if constexpr (!std::is_floating_point_v<T>) {
     const Generator whole;
-    Regime uniform = *this;
+    RegimeFiller uniform = *this;
     uniform.numbers_ = {low_, high_};
     uniform.Uniform(row, stream);
   } else {
@@ -266,7 +266,7 @@ void Regime::Any(std::span<T> row, Stream& stream) const {
 // A stretch of a recorded row from a random place, or from the start of one and on into the next where
 // the tensor's rows are longer.
 template <typename T>
-void Regime::Captured(std::span<T> row, Stream& stream) const {
+void RegimeFiller::Captured(std::span<T> row, Stream& stream) const {
   ASSAY_CHECK(recorded_ != nullptr && recorded_->row_length > 0);  // a contract without the file is not loaded
   const auto length = static_cast<uint64_t>(recorded_->row_length), all = uint64_t{recorded_->values.size()};
   uint64_t at = stream.Below(all / length) * length;
@@ -278,7 +278,7 @@ void Regime::Captured(std::span<T> row, Stream& stream) const {
 }
 
 template <typename T>
-void Regime::Finish(std::span<T> row, Stream& stream) {
+void RegimeFiller::Finish(std::span<T> row, Stream& stream) {
   constexpr bool kFloat = std::is_floating_point_v<T>;
   const auto base = [&](double factor, double offset) {
     if constexpr (kFloat) {
@@ -346,9 +346,9 @@ void Regime::Finish(std::span<T> row, Stream& stream) {
   }
 }
 
-template void Regime::Finish<float>(std::span<float>, Stream&);
-template void Regime::Finish<double>(std::span<double>, Stream&);
-template void Regime::Finish<int32_t>(std::span<int32_t>, Stream&);
-template void Regime::Finish<int64_t>(std::span<int64_t>, Stream&);
+template void RegimeFiller::Finish<float>(std::span<float>, Stream&);
+template void RegimeFiller::Finish<double>(std::span<double>, Stream&);
+template void RegimeFiller::Finish<int32_t>(std::span<int32_t>, Stream&);
+template void RegimeFiller::Finish<int64_t>(std::span<int64_t>, Stream&);
 
 }  // namespace assay

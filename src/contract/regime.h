@@ -14,9 +14,9 @@ namespace assay {
 
 // One generator with its numbers, ready to write rows of a tensor.  Rows are made in a type that
 // holds the tensor's elements (float, double, int32_t, int64_t) and stored by the caller.
-class Regime {
+class RegimeFiller {
  public:
-  Regime(const Tensor& tensor, const Generator& generator, const ShapeNames& names);
+  RegimeFiller(const Tensor& tensor, const Generator& generator, const ShapeNames& names);
 
   // Starts from standard normal values, which are cheapest to draw for many rows at once.
   bool needs_normal() const;

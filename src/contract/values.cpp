@@ -78,7 +78,7 @@ class Writer {
 
 // `regime_of` maps a row to a position in `regimes`.
 template <typename T, typename RegimeOf>
-void FillRows(const Rows& rows, std::vector<Regime>& regimes, const RegimeOf& regime_of, Writer& writer,
+void FillRows(const Rows& rows, std::vector<RegimeFiller>& regimes, const RegimeOf& regime_of, Writer& writer,
               Stream& stream) {
   std::vector<T> buffer;
   const int64_t rows_at_once = std::max<int64_t>(1, kChunk / rows.length);
@@ -92,7 +92,7 @@ void FillRows(const Rows& rows, std::vector<Regime>& regimes, const RegimeOf& re
     for (int64_t r = row; r < end && !normal; ++r) normal = regimes[regime_of(r)].needs_normal();
     if (normal) FillBase(chunk, stream);
     for (int64_t r = row; r < end;) {
-      Regime& regime = regimes[regime_of(r)];
+      RegimeFiller& regime = regimes[regime_of(r)];
       // Rows that need not be told apart are finished together.
       int64_t next = r + 1;
       while (!regime.works_by_row() && next < end && &regimes[regime_of(next)] == &regime) ++next;
@@ -158,7 +158,7 @@ void Fill(const Tensor& tensor, const TensorLayout& layout, const Rows& rows, st
   out = out.first(static_cast<size_t>(layout.byte_span));
   if (layout.padded) FillPoison(layout.dtype, out, stream);
   const ShapeNames names(shape);
-  std::vector<Regime> regimes;
+  std::vector<RegimeFiller> regimes;
   for (const Generator& generator : generators) regimes.emplace_back(tensor, generator, names);
   Writer writer(layout, out);
   WithRowType(layout.dtype, [&]<typename T>(T) { FillRows<T>(rows, regimes, regime_of, writer, stream); });

@@ -57,7 +57,7 @@ Result<std::string> PeerInfo(const Contract& contract, const ReferenceKernel& re
   }
   std::vector<std::filesystem::path> files;
   for (const std::string& name : reference.libraries) {
-    ASSAY_TRY(Library library, FindLibrary(name));
+    ASSAY_TRY(AllowedLibrary library, FindLibrary(name));
     job.link_flags.push_back(library.link_flag);
     for (auto& file : library.files) {
       if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(std::move(file));

@@ -170,4 +170,22 @@ PrecisionVerdict JudgeApart(std::span<const ChanceDraw> one, std::span<const Cha
   return worst.verdict();
 }
 
+PrecisionVerdict AllDraws::Add(size_t tensor, const std::vector<double>& seeds, const std::string& shape,
+                               std::span<const ChanceDraw> draws) {
+  WorstRule worst;
+  const auto [entry, fresh] = seen_.try_emplace({tensor, seeds}, Seen{shape, -1});
+  Seen& seen = entry->second;
+  if (draws.empty() || seen.shape != shape || draws.front().offset <= seen.last) return worst.verdict();
+  seen.last = draws.back().offset;
+  Sums& sums = sums_[tensor];
+  for (const ChanceDraw& draw : draws) {
+    sums.all += draw.centred;
+    sums.by_sign += draw.value < 0.0 ? -draw.centred : draw.centred;
+    sums.variance += draw.variance;
+  }
+  worst.Take("bias over all calls", 0, std::abs(sums.all), SumLimit(sums.variance));
+  worst.Take("dependence on the sign of the data over all calls", 0, std::abs(sums.by_sign), SumLimit(sums.variance));
+  return worst.verdict();
+}
+
 }  // namespace assay

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/compare.h"
@@ -40,5 +43,25 @@ PrecisionVerdict JudgeDraws(std::span<const DrawnSlice> slices);
 
 // Two calls with different seeds: nothing in common but chance.  Both in order of their offsets.
 PrecisionVerdict JudgeApart(std::span<const ChanceDraw> one, std::span<const ChanceDraw> other);
+
+// The draws of all calls of one kernel: a bias too small for one call adds up.
+class AllDraws {
+ public:
+  // `seeds`: the call's integer scalars.  Only what is new counts: another seed, or later places of the
+  // call that was added last under this one.  The same mask looked at twice is one draw.
+  PrecisionVerdict Add(size_t tensor, const std::vector<double>& seeds, const std::string& shape,
+                       std::span<const ChanceDraw> draws);
+
+ private:
+  struct Seen {
+    std::string shape;
+    int64_t last = -1;  // offset
+  };
+  struct Sums {
+    double all = 0, by_sign = 0, variance = 0;
+  };
+  std::map<std::pair<size_t, std::vector<double>>, Seen> seen_;
+  std::map<size_t, Sums> sums_;
+};
 
 }  // namespace assay

@@ -137,5 +137,41 @@ TEST(JudgeApart, ComparesSeedsElementByElement) {
   EXPECT_FALSE(JudgeApart(one[0].draws, some).ok) << "a third of the elements is enough";
 }
 
+// Three draws in a hundred too many is less than one call of this size can tell, and not less than forty can.
+TEST(AllDraws, ABiasThatOneCallHidesAddsUp) {
+  const auto drawn = [](double kept, uint64_t seed) {
+    return Drawn(
+        0.5, [kept](int, int, double, Stream& s) { return s.Unit() < kept; }, 1, 16384, seed);
+  };
+  AllDraws honest, biased;
+  bool refused = false;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const std::vector<double> seeds{static_cast<double>(seed)};
+    EXPECT_TRUE(honest.Add(0, seeds, "n=16384", drawn(0.5, seed)[0].draws).ok);
+    const auto more = drawn(0.515, seed);
+    EXPECT_TRUE(JudgeDraws(more).ok) << "alone it looks honest";
+    const PrecisionVerdict verdict = biased.Add(0, seeds, "n=16384", more[0].draws);
+    refused = refused || !verdict.ok;
+  }
+  EXPECT_TRUE(refused);
+}
+
+TEST(AllDraws, TheSameMaskIsOneDraw) {
+  const auto once = Drawn(
+      0.5, [](int, int, double, Stream& s) { return s.Unit() < 0.52; }, 1, 16384, 3);
+  ASSERT_TRUE(JudgeDraws(once).ok);
+  AllDraws seen;
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_TRUE(seen.Add(0, {7.0}, "n=16384", once[0].draws).ok) << "looked at again";
+    EXPECT_TRUE(seen.Add(0, {7.0}, "n=8192", std::span(once[0].draws).first(8192)).ok) << "under the same seed";
+  }
+  // Later places of one call are draws of their own.
+  AllDraws parts;
+  const std::span<const ChanceDraw> all(once[0].draws);
+  EXPECT_TRUE(parts.Add(0, {7.0}, "n=16384", all.first(8192)).ok);
+  EXPECT_GT(parts.Add(0, {7.0}, "n=16384", all.subspan(8192)).worst, 0.0);
+  EXPECT_EQ(parts.Add(0, {7.0}, "n=16384", all.subspan(8192)).worst, 0.0);
+}
+
 }  // namespace
 }  // namespace assay

@@ -208,13 +208,18 @@ std::optional<Rejected> Examination::RepeatedDraws(const TimedCall& call, const 
   for (size_t i = 0; i < call.scalars.size(); ++i) {
     if (!Info(contract().scalars[i].dtype).is_float) seeds.push_back(call.scalars[i]);
   }
+  const auto refuse = [&](size_t tensor, const PrecisionVerdict& verdict) {
+    const Finding finding{tensor, -1, 0, 0, 0, verdict.measured, verdict.limit, verdict.rule};
+    return Refuse(Reason::kWrongAnswer, Describe(contract(), *call.shape, finding));
+  };
   for (const auto& [tensor, draws] : judgement.draws) {
+    const PrecisionVerdict together = subject_.draws->Add(tensor, seeds, Describe(contract(), *call.shape), draws);
+    if (!together.ok) return refuse(tensor, together);
     for (const SeenDraws& seen : seen_draws_) {
       if (seen.tensor != tensor || seen.seeds == seeds) continue;
       const PrecisionVerdict apart = JudgeApart(seen.draws, draws);
       if (apart.ok) continue;
-      const Finding finding{tensor, -1, 0, 0, 0, apart.measured, apart.limit, apart.rule};
-      return Refuse(Reason::kWrongAnswer, Describe(contract(), *call.shape, finding));
+      return refuse(tensor, apart);
     }
     if (seen_draws_.size() == kSeenDraws) seen_draws_.erase(seen_draws_.begin());
     seen_draws_.push_back({tensor, seeds, draws});

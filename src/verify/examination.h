@@ -65,6 +65,8 @@ struct Subject {
   // Longest time of one unit of so many calls at this shape.
   std::function<std::chrono::nanoseconds(const Shape& shape, size_t calls)> limit;
   std::vector<Shape> timed;  // of the workloads, headline first
+  // Class stochastic: what the checks of this moment have seen so far.
+  std::shared_ptr<AllDraws> draws = std::make_shared<AllDraws>();
 };
 
 class Examination {

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import house  # noqa: E402
+import names  # noqa: E402
 import sizes  # noqa: E402
 
 
@@ -47,6 +48,20 @@ class Sizes(unittest.TestCase):
         self.assertEqual([], self.breaches("int a;\n" * 500))
         self.assertIn("501 lines", self.breaches("int a;\n" * 501)[0])
         self.assertIn("balance", self.breaches("void f() {\n")[0])
+
+
+class Names(unittest.TestCase):
+    def test_two_types_of_one_name(self):
+        for name, other, breach in (("a struct twice", "namespace a {\nstruct X {\n};\n}  // namespace a\n", True),
+                                    ("a class", "namespace a {\nclass X final : public Y {\n};\n}  // namespace a\n", True),
+                                    ("a declaration", "namespace a {\nstruct X;\n}  // namespace a\n", False),
+                                    ("a part of it", "namespace a {\nstruct X::State {\n};\n}  // namespace a\n", False),
+                                    ("another namespace", "namespace b {\nstruct X {\n};\n}  // namespace b\n", False),
+                                    ("nobody else's", "namespace a {\nnamespace {\nstruct X {\n};\n}  // namespace\n}  // namespace a\n", False)):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "one.h").write_text("namespace a {\nstruct X {\n};\n}  // namespace a\n")
+                (pathlib.Path(folder) / "two.cpp").write_text(other)
+                self.assertEqual(breach, bool(list(names.breaches(pathlib.Path(folder)))))
 
 
 class Words(unittest.TestCase):

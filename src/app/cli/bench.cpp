@@ -15,7 +15,7 @@ namespace assay {
 namespace {
 
 // Without A: the incumbent of the contract's newest campaign here, else the first template's defaults.
-Result<Subject> DefaultSubject(Workshop& shop, const BenchArguments& arguments) {
+Result<NamedKernel> DefaultKernel(Workshop& shop, const BenchArguments& arguments) {
   ASSAY_TRY(const auto lines, shop.ledger->Campaigns());
   for (auto line = lines.rbegin(); line != lines.rend() && arguments.knobs.empty() && arguments.flags.empty(); ++line) {
     if (line->contract != shop.contract.name) continue;
@@ -23,12 +23,12 @@ Result<Subject> DefaultSubject(Workshop& shop, const BenchArguments& arguments) 
     if (!campaign.incumbent) continue;
     for (const Attempt& attempt : campaign.attempts) {
       if (attempt.ordinal == campaign.incumbent->attempt)
-        return Subject{attempt.proposal.candidate, nullptr, "incumbent"};
+        return NamedKernel{attempt.proposal.candidate, nullptr, "incumbent"};
     }
   }
   if (shop.contract.templates.empty())
     return Error{ErrorCode::kInvalidInput, shop.contract.name + " has no template; name A"};
-  return FindSubject(shop.contract, shop.contract.templates.front().string(), arguments.knobs, arguments.flags);
+  return FindKernel(shop.contract, shop.contract.templates.front().string(), arguments.knobs, arguments.flags);
 }
 
 int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& why) {
@@ -47,10 +47,10 @@ Result<int> Command(const BenchArguments& arguments) {
   ASSAY_TRY(Workshop shop,
             Workshop::Open(arguments.contract, {arguments.threads, arguments.workloads, arguments.margin,
                                                 [&progress](const std::string& text) { progress.Remark(text); }}));
-  ASSAY_TRY(Subject a, arguments.file.empty()
-                           ? DefaultSubject(shop, arguments)
-                           : FindSubject(shop.contract, arguments.file, arguments.knobs, arguments.flags));
-  ASSAY_TRY(Subject b, FindSubject(shop.contract, arguments.against, {}, {}));
+  ASSAY_TRY(NamedKernel a, arguments.file.empty()
+                               ? DefaultKernel(shop, arguments)
+                               : FindKernel(shop.contract, arguments.file, arguments.knobs, arguments.flags));
+  ASSAY_TRY(NamedKernel b, FindKernel(shop.contract, arguments.against, {}, {}));
   if (a.label == b.label) {
     a.label += " (A)";
     b.label += " (B)";

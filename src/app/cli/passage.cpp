@@ -32,13 +32,13 @@ Status EstimateAlone(Workshop& shop, const Screened& screened, const Verified& v
 
 }  // namespace
 
-Result<Passage> PassTo(Stage last, Workshop& shop, const Subject& subject) {
+Result<Passage> PassTo(Stage last, Workshop& shop, const NamedKernel& subject) {
   Passage passage;
   Attempt& attempt = passage.attempt;
   if (subject.candidate) attempt.proposal.candidate = *subject.candidate;
   if (!subject.candidate) attempt.proposal.candidate.template_name = subject.label;
 
-  ASSAY_TRY(const BuildOutcome built, BuildSubject(shop, subject));
+  ASSAY_TRY(const BuildOutcome built, BuildKernel(shop, subject));
   if (const auto* refused = std::get_if<Rejected>(&built)) return Refuse(attempt, *refused), passage;
   const Artifact& artifact = attempt.artifact.emplace(std::get<Artifact>(built));
   if (last == Stage::kBuild) return passage;

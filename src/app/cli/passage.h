@@ -15,6 +15,6 @@ struct Passage {
 
 // Build, then the stages up to `last`.  The engine's recipes (engine/attempt.h) do the same for many
 // candidates and a ledger; this is for one that somebody named.
-Result<Passage> PassTo(Stage last, Workshop& shop, const Subject& subject);
+Result<Passage> PassTo(Stage last, Workshop& shop, const NamedKernel& subject);
 
 }  // namespace assay

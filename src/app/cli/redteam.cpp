@@ -180,7 +180,7 @@ Status Known(const std::vector<std::string>& without, const std::vector<std::str
   for (const std::string& name : without) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     return Error{ErrorCode::kInvalidInput,
-                 "--without " + Printable(name) + ": no such check; there are: " + Join(names, ", ")};
+                 "--without " + Printable(name) + ": no such check; there are: " + Join(names, "; ")};
   }
   return Ok();
 }
@@ -201,7 +201,7 @@ Result<Workshop*> Redteam::ShopOf(const std::string& contract, int seed) {
 Status Redteam::OnTheClock(const CorpusFile& file, Workshop& shop, Passage& passage, RedteamCase& one) {
   const std::string twin =
       file.twin.empty() ? shop.contract.references.front().name : (file.path.parent_path() / file.twin).string();
-  ASSAY_TRY(const Subject other, FindSubject(shop.contract, twin, {}, {}));
+  ASSAY_TRY(const NamedKernel other, FindKernel(shop.contract, twin, {}, {}));
   ASSAY_TRY(const Passage honest, PassTo(Stage::kVerify, shop, other));
   if (!honest.verified)
     return Error{ErrorCode::kInvalidInput, twin + ", the honest twin of " + file.name + ", is refused"};
@@ -226,7 +226,7 @@ Result<RedteamCase> Redteam::OneCase(const CorpusFile& file, const Candidate& ca
   one.expected = file.expectation.value_or(Expectation{"rejected", std::nullopt});
   ASSAY_TRY(Workshop* const shop, ShopOf(file.contract, seed));
   const auto start = Clock::now();
-  const Subject subject{candidate, nullptr, candidate.template_name};
+  const NamedKernel subject{candidate, nullptr, candidate.template_name};
   // What is expected to be refused goes all the way, for some of it only the exam or the clock can see.
   const bool hostile = one.expected.verdict == "rejected";
   Result<Passage> passed = PassTo(hostile ? Stage::kExam : Stage::kVerify, *shop, subject);

@@ -9,7 +9,7 @@ namespace assay {
 
 Result<int> Command(const VerifyArguments& arguments) {
   ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, {arguments.threads, {}, 0, {}}));
-  ASSAY_TRY(const Subject subject, FindSubject(shop.contract, arguments.file, arguments.knobs, arguments.flags));
+  ASSAY_TRY(const NamedKernel subject, FindKernel(shop.contract, arguments.file, arguments.knobs, arguments.flags));
   const Result<Passage> walked = PassTo(*ParseStage(arguments.stop_after), shop, subject);
   if (!walked.ok()) {
     // The gate's own trouble is no verdict on the kernel.

@@ -92,8 +92,8 @@ Result<std::vector<Template>> ReadTemplates(const Contract& contract) {
   return templates;
 }
 
-Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs,
-                            const std::vector<std::string>& flags) {
+Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
+                               const std::vector<std::string>& flags) {
   std::error_code error;
   std::filesystem::path file;
   if (std::filesystem::is_regular_file(what, error)) file = what;
@@ -105,7 +105,7 @@ Result<Subject> FindSubject(const Contract& contract, const std::string& what, c
   if (!file.empty()) {
     ASSAY_TRY(const Template family, ReadTemplate(file, contract));
     ASSAY_TRY(Candidate candidate, MakeCandidate(family, knobs, flags));
-    return Subject{std::move(candidate), nullptr, family.name};
+    return NamedKernel{std::move(candidate), nullptr, family.name};
   }
   for (const ReferenceKernel& reference : contract.references) names.push_back(reference.name);
   if (const ReferenceKernel* reference = contract.FindReference(what)) {
@@ -113,7 +113,7 @@ Result<Subject> FindSubject(const Contract& contract, const std::string& what, c
       return Error{ErrorCode::kInvalidInput, what + " is a " +
                                                  (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") +
                                                  " and has no knobs or flag groups"};
-    return Subject{std::nullopt, reference, what};
+    return NamedKernel{std::nullopt, reference, what};
   }
   const std::string near = Nearest(what, names);
   return Error{ErrorCode::kNotFound,
@@ -122,7 +122,7 @@ Result<Subject> FindSubject(const Contract& contract, const std::string& what, c
                    (near.empty() ? "; it has " + Join(names, ", ") : "; did you mean " + near + "?")};
 }
 
-Result<BuildOutcome> BuildSubject(Workshop& workshop, const Subject& subject) {
+Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
   Result<BuildOutcome> built =
       subject.reference != nullptr
           ? workshop.builder->BuildReference(workshop.contract, *subject.reference)

@@ -48,14 +48,14 @@ struct Workshop {
 };
 
 // A candidate of a contract's template, baseline or peer by name, or of a file; `what` is the user's word.
-struct Subject {
+struct NamedKernel {
   std::optional<Candidate> candidate;          // of a source with knobs
   const ReferenceKernel* reference = nullptr;  // else a baseline or peer
   std::string label;
 };
-Result<Subject> FindSubject(const Contract& contract, const std::string& what, const KnobValues& knobs,
-                            const std::vector<std::string>& flags);
-Result<BuildOutcome> BuildSubject(Workshop& workshop, const Subject& subject);
+Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
+                               const std::vector<std::string>& flags);
+Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject);
 
 // The workspace's ledger; reading commands do not make one where there is none.
 Result<std::unique_ptr<SqliteLedger>> OpenLedger();

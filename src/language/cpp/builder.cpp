@@ -91,7 +91,7 @@ struct LinkedLibraries {
 Result<LinkedLibraries> FindLibraries(std::span<const std::string> names) {
   LinkedLibraries all;
   for (const std::string& name : names) {
-    ASSAY_TRY(Library library, FindLibrary(name));
+    ASSAY_TRY(AllowedLibrary library, FindLibrary(name));
     all.flags.push_back(library.link_flag);
     all.sonames.push_back(library.soname);
     for (auto& file : library.files) {

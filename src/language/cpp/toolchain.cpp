@@ -249,7 +249,7 @@ bool IsRuntimeLibrary(std::string_view soname) {
   return false;
 }
 
-Result<Library> FindLibrary(std::string_view name) {
+Result<AllowedLibrary> FindLibrary(std::string_view name) {
   std::vector<std::string> names;
   for (const LibraryRow& row : kLibraries) {
     names.emplace_back(row.name);
@@ -263,7 +263,7 @@ Result<Library> FindLibrary(std::string_view name) {
     ASSAY_TRY(const std::string bytes, ReadFile(*development, size_t{512} << 20));
     const auto elf = ElfFile::Parse(bytes);
     if (!elf) return Error{ErrorCode::kUnavailable, fmt::format("{} is no shared object", development->string())};
-    Library library{std::string(name), std::string(row.link_flag), elf->Soname(), {}};
+    AllowedLibrary library{std::string(name), std::string(row.link_flag), elf->Soname(), {}};
     const auto runtime = FindShared(library.soname, development->parent_path());
     if (!runtime) return Error{ErrorCode::kUnavailable, fmt::format("{} is not installed", library.soname)};
     ASSAY_TRY_STATUS(CollectNeeded(*runtime, library.files));

@@ -38,13 +38,13 @@ bool IsMacro(const std::string& name);
 std::vector<std::string> FlagsFor(const Toolchain& toolchain, const std::vector<std::string>& flags);
 
 // A shared library that a contract may allow, as found on this machine.
-struct Library {
+struct AllowedLibrary {
   std::string name;       // as in a contract: "openblas"
   std::string link_flag;  // "-lopenblas"
   std::string soname;
   std::vector<std::filesystem::path> files;  // the library and what it needs, to be bound one by one
 };
-Result<Library> FindLibrary(std::string_view name);
+Result<AllowedLibrary> FindLibrary(std::string_view name);
 
 // The address sanitizer's runtime of the primary compiler.  The error says what is missing.
 Result<std::filesystem::path> SanitizerRuntime();
