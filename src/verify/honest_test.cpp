@@ -163,7 +163,7 @@ TEST(HonestVariants, AreNeverRefused) {
   std::vector<Contract> contracts;
   const char* only = std::getenv("ASSAY_HONEST_CONTRACT");
   for (const std::string name : {"softmax_rows", "add_rmsnorm", "gemm", "gqa_attention", "gemm_bf16", "rope",
-                                 "layernorm", "quantized_gemm", "quantize_rows"}) {
+                                 "layernorm", "quantized_gemm", "quantize_rows", "dropout", "cholesky_solve"}) {
     if (only != nullptr && name != only) continue;
     auto loaded = LoadContract(kSource / "contracts" / name);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
