@@ -156,7 +156,7 @@ void Print(const std::string& name, const Tally& tally) {
 }
 
 TEST(HonestVariants, AreNeverRefused) {
-  const int variants = FromEnvironment("ASSAY_HONEST_VARIANTS", 6);
+  const int variants = FromEnvironment("ASSAY_HONEST_VARIANTS", 4);
   const int seeds = FromEnvironment("ASSAY_HONEST_SEEDS", 1);
   const int exams = FromEnvironment("ASSAY_HONEST_EXAMS", 0);
   const int first = FromEnvironment("ASSAY_HONEST_FIRST_SEED", 1);

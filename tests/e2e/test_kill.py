@@ -19,7 +19,7 @@ from support import DONE, ENDED, FULL, LIMIT, TOY, USAGE, Workspace, main
 
 CONTRACT = os.environ.get("ASSAY_KILL_CONTRACT", str(TOY))
 BUDGET = int(os.environ.get("ASSAY_KILL_BUDGET", "5"))
-KILLS = int(os.environ.get("ASSAY_KILLS", "50" if FULL else "6"))
+KILLS = int(os.environ.get("ASSAY_KILLS", "50" if FULL else "4"))
 KILLS_PER_CAMPAIGN = 3 if KILLS > 6 else 6
 SEED = 3
 ROUND = 4  # proposals of one round see the same outcomes
