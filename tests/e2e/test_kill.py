@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of the supervisor at random instants: nothing finished is lost, nothing recorded is repeated, the campaign ends.
 
-ASSAY_FULL=1 draws fifty instants, else six. ASSAY_KILL_SEED repeats a draw. ASSAY_KILL_CONTRACT, ASSAY_KILL_BUDGET and
+ASSAY_FULL=1 draws fifty instants, else four. ASSAY_KILL_SEED repeats a draw. ASSAY_KILL_CONTRACT, ASSAY_KILL_BUDGET and
 ASSAY_KILLS put another campaign under the same hammer (bench/kill.sh).
 """
 import collections
