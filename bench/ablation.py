@@ -13,18 +13,14 @@ import shutil
 import subprocess
 import sys
 
-from figures import ROOT, keep, program, table
+from figures import ROOT, keep, program, run, table
 
 
 def redteam(folder, corpus, name, *more):
     path = folder / f"{name}.json"
     if path.exists():
         return json.loads(path.read_text())
-    argv = [str(program()), "redteam", str(corpus), "--json", str(path), *more]
-    ended = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE, text=True)
-    if ended.returncode not in (0, 1, 5) or not path.exists():
-        sys.exit(f"exit {ended.returncode}: {ended.stderr[-2000:]}")
+    run(folder, "redteam", corpus, "--json", path, *more, codes=(0, 1, 5))
     return json.loads(path.read_text())
 
 
@@ -72,7 +68,7 @@ def main():
             rows.append([name, 0, 0, 0, ""])
             continue
         part = part_of(corpus, files, folder / "part")
-        again = redteam(folder, part, f"without-{len(rows)}", "--without", name)["cases"]
+        again = redteam(folder, part, f"without {name}", "--without", name)["cases"]
         again = [case for case in again if case["file"] in files]
         through = sorted({pathlib.Path(case["file"]).stem for case in again if case["outcome"] != "rejected"})
         others = collections.Counter(case["check"] or case["stage"] for case in again if case["outcome"] == "rejected")

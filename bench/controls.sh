@@ -9,13 +9,12 @@ assay=${ASSAY_BIN:-$PWD/build/release/bin/assay}
 [ -x "$assay" ] || { echo "no program at $assay; build it, or set ASSAY_BIN" >&2; exit 4; }
 seeds=${1:-5}
 shift || true
+[ $# -gt 0 ] || set -- $(ls contracts/*/contract.toml | cut -d / -f 2)
 code=0
-for contract in "${@:-$(ls -d contracts/*/contract.toml | xargs -n 1 dirname | xargs -n 1 basename)}"; do
-  for name in $contract; do
-    for kind in honest mutants; do
-      [ -d "contracts/$name/$kind" ] || continue
-      "$assay" redteam "contracts/$name/$kind" --contract "$name" --seeds "$seeds" 2>/dev/null || code=1
-    done
+for name in "$@"; do
+  for kind in honest mutants; do
+    [ -d "contracts/$name/$kind" ] || continue
+    "$assay" redteam "contracts/$name/$kind" --contract "$name" --seeds "$seeds" 2>/dev/null || code=1
   done
 done
 exit "$code"

@@ -338,9 +338,8 @@ Status AdmissionRun::CostAgrees() {
   for (const Situation& s : situations_) {
     // What an absent tensor saves stands in no expression of axes.
     if (!s.shape->absent_tensors.empty()) continue;
-    std::vector<int64_t> all;
-    for (int64_t i = 0; i < SliceCount(contract_, *s.shape); ++i) all.push_back(i);
-    ASSAY_TRY(const double counted, plan_.reference->CountOperations(s.call, all));
+    ASSAY_TRY(const double counted,
+              plan_.reference->CountOperations(s.call, AllSlices(SliceCount(contract_, *s.shape))));
     ASSAY_TRY(const double typed, Operations(contract_, *s.shape));
     const bool agrees = typed <= kCostAbove * counted && typed >= kCostBelow * counted;
     if (agrees) continue;

@@ -127,7 +127,7 @@ class OutputJudge {
 };
 
 bool IsRanked(const Contract& contract, const AnswerElement& element) {
-  return contract.tensors[element.tensor].compare->kind == CompareClass::kIndex;
+  return IsOf(CompareClass::kIndex, contract.tensors[element.tensor]);
 }
 
 void JudgeRow(const Contract& contract, const Answers& answers, const RankedRow& row,
@@ -232,6 +232,12 @@ std::string Describe(const Contract& contract, const Shape& shape, const Finding
   const std::string rule = finding.rule == "element" ? "" : finding.rule + ": ";
   return fmt::format("{}[{}]: {}got {:.9g}, expected {:.9g}, off by {:.3g}, limit {:.3g}", tensor.name, index, rule,
                      finding.got, finding.expected, finding.error, finding.limit);
+}
+
+bool IsOf(CompareClass kind, const Tensor& tensor) { return tensor.compare && tensor.compare->kind == kind; }
+
+bool HasOutputOf(CompareClass kind, const Contract& contract) {
+  return std::ranges::any_of(contract.tensors, [&](const Tensor& tensor) { return IsOf(kind, tensor); });
 }
 
 std::vector<int64_t> AllSlices(int64_t count) {

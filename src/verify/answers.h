@@ -99,6 +99,10 @@ Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::sp
 // "y[3,1016] (slice 3): got 0.25, expected 0.2600001, off by 1.0e-02, limit 3.1e-08 (element)"
 std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding);
 
+// Whether the tensor is an output of this class, and whether the contract has one.
+bool IsOf(CompareClass kind, const Tensor& tensor);
+bool HasOutputOf(CompareClass kind, const Contract& contract);
+
 // 0, 1, ... count - 1.
 std::vector<int64_t> AllSlices(int64_t count);
 // The slices to compare: all of them when they are few, else a draw of `most` without repeats that

@@ -302,10 +302,10 @@ void AddForDraws(const Contract& contract, size_t t, std::vector<ClassFault>& fa
 std::vector<ClassFault> ClassFaults(const Contract& contract) {
   std::vector<ClassFault> faults;
   for (size_t t = 0; t < contract.tensors.size(); ++t) {
-    const auto& compare = contract.tensors[t].compare;
-    if (compare && compare->kind == CompareClass::kRequantise) AddForCodes(contract, t, faults);
-    if (compare && compare->kind == CompareClass::kIndex) AddForIndices(contract, t, faults);
-    if (compare && compare->kind == CompareClass::kStochastic) AddForDraws(contract, t, faults);
+    const Tensor& tensor = contract.tensors[t];
+    if (IsOf(CompareClass::kRequantise, tensor)) AddForCodes(contract, t, faults);
+    if (IsOf(CompareClass::kIndex, tensor)) AddForIndices(contract, t, faults);
+    if (IsOf(CompareClass::kStochastic, tensor)) AddForDraws(contract, t, faults);
   }
   return faults;
 }

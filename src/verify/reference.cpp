@@ -63,19 +63,6 @@ Status CheckSame(const TimedCall& call, const Collected& one, const Collected& o
                call.contract->name + ": the reference wrote other elements in another arithmetic"};
 }
 
-bool IsOf(CompareClass kind, const Tensor& tensor) { return tensor.compare && tensor.compare->kind == kind; }
-
-bool HasOutputOf(CompareClass kind, const Contract& contract) {
-  return std::ranges::any_of(contract.tensors, [&](const Tensor& tensor) { return IsOf(kind, tensor); });
-}
-
-// Only what is rounded is compared with what honest orders leave; indices, draws and exact outputs are
-// judged by their keys, chances and values alone.
-bool ComparedWithOrders(const Contract& contract) {
-  return HasOutputOf(CompareClass::kAccumulate, contract) || HasOutputOf(CompareClass::kRequantise, contract) ||
-         HasOutputOf(CompareClass::kSolve, contract);
-}
-
 // The elements' numbers; those of class stochastic drawn, in one way for each call.
 std::vector<double> NumbersOf(const TimedCall& call, const Collected& collected) {
   Seed seed = Seed::FromNumber(collected.elements.size());
@@ -121,6 +108,13 @@ std::vector<AnswerPart> PartsOf(const Contract& contract, const Shape& shape, st
   return parts;
 }
 
+// What is asked about, one part after the other.
+void SetParts(std::vector<AnswerPart> parts, Answers& answers) {
+  answers.parts = std::move(parts);
+  for (const AnswerPart& part : answers.parts)
+    answers.slices.insert(answers.slices.end(), part.slices.begin(), part.slices.end());
+}
+
 std::vector<AnswerPart> AllParts(const Contract& contract, const Shape& shape) {
   std::vector<AnswerPart> parts{{std::nullopt, AllSlices(SliceCount(contract, shape))}};
   for (const size_t t : WithOwnSlices(contract, shape))
@@ -164,7 +158,10 @@ void SetOutput(TimedCall& call, size_t tensor, std::span<const std::byte> output
 struct Reference::State {
   std::unique_ptr<Oracle> oracle;
   std::vector<DType> precisions;
-  bool needs_exactness = false;                 // an output of class requantise or index
+  bool needs_exactness = false;  // an output of class requantise or index
+  // Only what is rounded is compared with what honest orders leave; indices, draws and exact outputs are
+  // judged by their keys, chances and values alone.
+  bool compared_with_orders = false;
   std::vector<std::vector<std::byte>> nothing;  // stands for given outputs where there is no candidate
 
   Status Load(const TimedCall& call);
@@ -175,6 +172,8 @@ struct Reference::State {
                                std::span<const AnswerPart> parts);
   // In every precision that an output names; the elements of each output come from its own.
   Result<Collected> Evaluate(const TimedCall& call, const OracleQuery& how, std::span<const AnswerPart> parts);
+  // What the answers' parts come to: values, bounds, and where it matters whether every order gives these very bits.
+  Status Answer(const TimedCall& call, Answers& answers);
   Status MarkExact(const TimedCall& call, Answers& answers);
   Status AddEnsemble(const TimedCall& call, size_t honest_slices, Answers& answers);
   // Replaces honest solutions in `honest` by the backward errors that they leave.
@@ -192,6 +191,9 @@ Result<std::unique_ptr<Reference>> Reference::Start(const Contract& contract, co
   state->precisions = PrecisionsOf(contract);
   state->needs_exactness =
       HasOutputOf(CompareClass::kRequantise, contract) || HasOutputOf(CompareClass::kIndex, contract);
+  state->compared_with_orders = HasOutputOf(CompareClass::kAccumulate, contract) ||
+                                HasOutputOf(CompareClass::kRequantise, contract) ||
+                                HasOutputOf(CompareClass::kSolve, contract);
   return std::unique_ptr<Reference>(new Reference(std::move(state)));
 }
 
@@ -276,6 +278,14 @@ Result<Collected> Reference::State::Evaluate(const TimedCall& call, const Oracle
     }
   }
   return joined;
+}
+
+Status Reference::State::Answer(const TimedCall& call, Answers& answers) {
+  const OracleQuery bounded = Query(call, Arithmetic::kBounded, answers.slices.size());
+  ASSAY_TRY(static_cast<Collected&>(answers), Evaluate(call, bounded, answers.parts));
+  // Random mantissas are never exact in any order, and asking would double the cost; but integers are
+  // not random, and ties are decided by exactness alone.
+  return call.structured || needs_exactness ? MarkExact(call, answers) : Ok();
 }
 
 Status Reference::State::MarkExact(const TimedCall& call, Answers& answers) {
@@ -370,21 +380,15 @@ Status Reference::State::AddEnsemble(const TimedCall& call, size_t honest_slices
 
 Result<Answers> Reference::Ask(const TimedCall& call, std::span<const int64_t> slices, size_t honest_slices) {
   Answers answers;
-  answers.parts = PartsOf(*call.contract, *call.shape, slices);
-  for (const AnswerPart& part : answers.parts)
-    answers.slices.insert(answers.slices.end(), part.slices.begin(), part.slices.end());
+  SetParts(PartsOf(*call.contract, *call.shape, slices), answers);
   answers.begin.assign(answers.slices.size() + 1, 0);
   if (answers.slices.empty()) return answers;
   ASSAY_TRY(answers.unusable, FindUnusable(call));
   if (answers.unusable) return answers;
   ASSAY_TRY_STATUS(state_->Load(call));
-  const OracleQuery bounded = state_->Query(call, Arithmetic::kBounded, answers.slices.size());
-  ASSAY_TRY(static_cast<Collected&>(answers), state_->Evaluate(call, bounded, answers.parts));
+  ASSAY_TRY_STATUS(state_->Answer(call, answers));
   ASSAY_TRY_STATUS(state_->WidenResiduals(call, answers));
-  // Random mantissas are never exact in any order, and asking would double the cost; but integers are
-  // not random, and ties are decided by exactness alone.
-  if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, answers));
-  honest_slices = ComparedWithOrders(*call.contract) ? std::min(honest_slices, slices.size()) : 0;
+  honest_slices = state_->compared_with_orders ? std::min(honest_slices, slices.size()) : 0;
   if (honest_slices > 0) ASSAY_TRY_STATUS(state_->AddEnsemble(call, honest_slices, answers));
   return answers;
 }
@@ -412,9 +416,7 @@ Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant
     deepest = std::max(deepest, GivenDepth(contract, tensor));
   }
   Answers answers;
-  answers.parts = AllParts(contract, *call.shape);
-  for (const AnswerPart& part : answers.parts)
-    answers.slices.insert(answers.slices.end(), part.slices.begin(), part.slices.end());
+  SetParts(AllParts(contract, *call.shape), answers);
   // What an output is computed from is there before it.
   for (int depth = 0; depth <= deepest; ++depth) {
     ASSAY_TRY_STATUS(state_->Load(own));
@@ -424,10 +426,8 @@ Result<Outputs> Reference::Produce(const TimedCall& call, const Variant& variant
     if (fault) {
       // A fault asks what is certain; one evaluation does not know what another order would have left.
       Answers bounded = answers;
-      const OracleQuery bounds = state_->Query(call, Arithmetic::kBounded, answers.slices.size());
-      ASSAY_TRY(static_cast<Collected&>(bounded), state_->Evaluate(call, bounds, answers.parts));
+      ASSAY_TRY_STATUS(state_->Answer(call, bounded));
       ASSAY_TRY_STATUS(CheckSame(call, answers, bounded));
-      if (call.structured || state_->needs_exactness) ASSAY_TRY_STATUS(state_->MarkExact(call, bounded));
       fault(bounded, numbers);
     }
     for (size_t e = 0; e < numbers.size(); ++e) {

@@ -28,9 +28,7 @@ size_t RegimeCount(const Contract& contract) {
 }
 
 bool IsDear(const Contract& contract) {
-  return DependsOnCandidate(contract) || std::ranges::any_of(contract.tensors, [](const Tensor& tensor) {
-           return tensor.compare && tensor.compare->kind == CompareClass::kIndex;
-         });
+  return DependsOnCandidate(contract) || HasOutputOf(CompareClass::kIndex, contract);
 }
 
 // The largest shapes of a draw: small ones have too few terms for a dropped one to matter.
