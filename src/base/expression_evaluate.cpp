@@ -86,6 +86,14 @@ int64_t FloorDivide(int64_t a, int64_t b) {
   return a % b != 0 && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
+// Of the sign of b.  The quotient times b may lie beyond 64 bits, the remainder never does; -1 is apart,
+// since the processor faults at the smallest number over it.
+int64_t FloorRemainder(int64_t a, int64_t b) {
+  if (b == -1) return 0;
+  const int64_t remainder = a % b;
+  return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
+}
+
 // Long double holds every int64 and every double, so the comparison is exact.
 template <typename Compare>
 bool Ordered(const Cell& a, const Cell& b, Compare compare) {
@@ -230,7 +238,7 @@ class Evaluator {
         if (!overflow) value = FloorDivide(a, b);
         break;
       default:
-        value = b == -1 ? 0 : a - FloorDivide(a, b) * b;
+        value = FloorRemainder(a, b);
         break;
     }
     if (overflow) return Fail(fmt::format("{} and {} give a number beyond 64 bits", a, b));

@@ -51,6 +51,7 @@ TEST(Expression, GivesTheValueOfEachRule) {
       {"7 % -3", "-2"},
       {"-6 % 3", "0"},
       {"small % -1", "0"},
+      {"big % small", "-1"},
       {"x // 0.2", "real 2.000000"},
       {"-x % 2", "real 1.500000"},
       {"2 ** 10", "1024"},

@@ -18,6 +18,7 @@ Result<AuthorProcess::Reserved> AuthorProcess::Reserve(uint64_t request, uint64_
                   {"response", RoundUp(response * 2, 4096), Access::kOutput},
                   {"block", RoundUp(std::max<uint64_t>(block + block / 2, 4096), 4096), Access::kInput}};
   spec.trusted = true;
+  spec.untimed = true;
   ASSAY_TRY(StartOutcome started, Session::Start(spec));
   using Kind = AuthorFailure::Kind;
   if (const auto* failed = std::get_if<LoadFailed>(&started))

@@ -131,6 +131,7 @@ TEST(Bounded, ALoopOfAdditionsCoversEveryOrder) {
 TEST(Bounded, HonestRmsNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::RmsNormReference{}, true); }
 TEST(Bounded, HonestLayerNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::LayerNormReference{}, true); }
 TEST(Bounded, HonestLogSumExpsAreInside) { ExpectHonestInsideInAllRegimes(testing::LogSumExpReference{}, false); }
+TEST(Bounded, HonestSumExpsAreInside) { ExpectHonestInsideInAllRegimes(testing::SumExpReference{}, false); }
 
 TEST(Bounded, HonestAttentionIsInside) {
   for (const auto& [data, name] : testing::kAllData) {

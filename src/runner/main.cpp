@@ -54,9 +54,9 @@ bool MapBuffers(const ring::StartPlan& start) {
     const ring::Mapping& slot = start.mappings[i];
     void* address = reinterpret_cast<void*>(slot.address);
     const int protection = slot.writable != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
-    // Populated, so that no unit pays for page faults.
-    if (::mmap(address, slot.bytes, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, slot.fd,
-               static_cast<off_t>(slot.file_offset)) != address) {
+    // Populated, so that no timed unit pays for page faults.
+    const int flags = MAP_SHARED | MAP_FIXED | (start.populate != 0 ? MAP_POPULATE : 0);
+    if (::mmap(address, slot.bytes, protection, flags, slot.fd, static_cast<off_t>(slot.file_offset)) != address) {
       return false;
     }
   }

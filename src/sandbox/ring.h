@@ -14,7 +14,7 @@
 namespace assay::ring {
 
 inline constexpr uint32_t kMagic = 0x59415341;
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kCalls = 256;
 inline constexpr uint32_t kArguments = 32;
 inline constexpr uint32_t kSymbols = 8;
@@ -63,6 +63,7 @@ enum class FilterMode : uint32_t {
 struct StartPlan {
   uint32_t threads;
   uint32_t trusted;
+  uint32_t populate;  // 1: every page is there before the first call
   FilterMode filter;  // the most to try
   uint32_t mapping_count;
   uint32_t symbol_count;

@@ -49,6 +49,9 @@ struct SessionSpec {
   // A runtime in the process that is no candidate's does what the filter refuses: it is told no and may go on, files of
   // the jail may be opened.
   bool lenient_filter = false;
+  // Nobody times its calls or asks what they left unwritten: no page exists before it is touched, and
+  // only the guards hold a pattern.
+  bool untimed = false;
   WallMode walls = WallMode::kAll;
 };
 

@@ -88,7 +88,7 @@ Result<std::unique_ptr<Session::State>> CreateMemory(const SessionSpec& spec) {
     Buffer& placed = state->buffers.back();
     for (size_t slot = 0; slot < spec.buffers[i].slots; ++slot) {
       const uint64_t pattern = PoisonPattern(Mix(spec.placement_draw ^ (i << 32 | slot)));
-      placed.Poison(static_cast<int>(slot), pattern, placed.writable_inside());
+      placed.Poison(static_cast<int>(slot), pattern, placed.writable_inside() && !spec.untimed);
     }
   }
   return state;
@@ -177,6 +177,7 @@ void WriteStart(Session::State& state) {
   const Walls& walls = state.process->walls();
   start.threads = static_cast<uint32_t>(state.spec.threads);
   start.trusted = state.spec.trusted || state.spec.lenient_filter ? 1 : 0;
+  start.populate = state.spec.untimed ? 0 : 1;
   start.filter =
       state.spec.walls == WallMode::kWithoutNotification ? ring::FilterMode::kTrap : ring::FilterMode::kNotify;
   // Pid 1 and the team; without a judge one more, for a thread that is remade before it is gone.

@@ -336,8 +336,9 @@ Status AdmissionRun::ReferencesPass() {
 Status AdmissionRun::CostAgrees() {
   if (!contract_.cost || contract_.cost->unit[0] != 'f') return Ok();
   for (const Situation& s : situations_) {
-    // What an absent tensor saves stands in no expression of axes.
-    if (!s.shape->absent_tensors.empty()) continue;
+    // What an absent tensor saves stands in no expression of axes, nor what other values save: rows
+    // that a target hides from the loss cost nothing.
+    if (!s.first || !s.shape->absent_tensors.empty()) continue;
     ASSAY_TRY(const double counted,
               plan_.reference->CountOperations(s.call, AllSlices(SliceCount(contract_, *s.shape))));
     ASSAY_TRY(const double typed, Operations(contract_, *s.shape));

@@ -18,6 +18,10 @@ namespace {
 constexpr double kComparedOperations = 3e6;
 constexpr double kComparedElements = 50'000;
 constexpr int64_t kFewestSlices = 16;
+// Where a slice is a row of a whole vocabulary sixteen of them would be most of the time of a check:
+// then fewer, up to so many times the elements, and never under four.
+constexpr double kElementsOfFewest = 4;
+constexpr int64_t kFewestLongSlices = 4;
 constexpr int64_t kMostSlices = 512;
 // Slices whose honest ensemble is asked: eight evaluations more.
 constexpr size_t kHonestSlices = 32;
@@ -72,7 +76,7 @@ const Answers& AnswerBank::Keep(const Seed& of_case, size_t slot, Answers answer
 
 int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations, double elements) {
   const int64_t count = SliceCount(contract, shape);
-  if (count <= kFewestSlices) return count;
+  if (count <= kFewestLongSlices) return count;
   double answered = 0;
   for (const Tensor& tensor : contract.tensors) {
     if (tensor.role == Role::kIn || shape.absent_tensors.contains(tensor.name)) continue;
@@ -83,8 +87,10 @@ int64_t SlicesOf(const Contract& contract, const Shape& shape, double operations
   const auto all = static_cast<double>(count);
   const double by_work = work.ok() ? operations * all / std::max(work.value(), 1.0) : all;
   const double by_elements = elements * all / std::max(answered, 1.0);
-  return std::clamp(static_cast<int64_t>(std::min({by_work, by_elements, 1e9})), kFewestSlices,
-                    std::min(kMostSlices, count));
+  const auto fewest = std::clamp(static_cast<int64_t>(std::min(kElementsOfFewest * by_elements, 1e9)),
+                                 kFewestLongSlices, kFewestSlices);
+  if (count <= fewest) return count;
+  return std::clamp(static_cast<int64_t>(std::min({by_work, by_elements, 1e9})), fewest, std::min(kMostSlices, count));
 }
 
 Examination::Examination(Subject subject)

@@ -162,8 +162,9 @@ TEST(HonestVariants, AreNeverRefused) {
   const int first = FromEnvironment("ASSAY_HONEST_FIRST_SEED", 1);
   std::vector<Contract> contracts;
   const char* only = std::getenv("ASSAY_HONEST_CONTRACT");
-  for (const std::string name : {"softmax_rows", "add_rmsnorm", "gemm", "gqa_attention", "gemm_bf16", "rope",
-                                 "layernorm", "quantized_gemm", "quantize_rows", "dropout", "cholesky_solve"}) {
+  for (const std::string name :
+       {"softmax_rows", "add_rmsnorm", "gemm", "gqa_attention", "gemm_bf16", "rope", "layernorm", "quantized_gemm",
+        "quantize_rows", "dropout", "cholesky_solve", "argmax", "topk_softmax_router", "cross_entropy"}) {
     if (only != nullptr && name != only) continue;
     auto loaded = LoadContract(kSource / "contracts" / name);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;

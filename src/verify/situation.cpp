@@ -88,6 +88,7 @@ Result<Situation> Draw(const Contract& contract, const Shape& shape, size_t regi
     ASSAY_TRY_STATUS(FillRegime(contract, shape, regime, seed, situation, drawn));
   }
   situation.regime = drawn.regimes;
+  situation.first = regime == 0;
   situation.call.contract = &contract;
   situation.call.shape = situation.shape.get();
   situation.call.scalars = drawn.scalars;

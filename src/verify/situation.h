@@ -20,6 +20,7 @@ namespace assay {
 // reference says about it.  No candidate is needed.
 struct Situation {
   std::string regime;  // "x: ladder(1e-4, 1e4)", "mixed", "one-hot"
+  bool first = false;  // every tensor by the first of its generators, the one that says what is usual
   std::unique_ptr<Shape> shape;
   std::vector<std::vector<std::byte>> bytes;  // by tensor; outputs are empty
   // What an honest kernel leaves, where answers are computed from outputs; else empty.

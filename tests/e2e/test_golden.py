@@ -20,7 +20,9 @@ from support import DONE, ENDED, INTERRUPTED, LIMIT, PROGRAM, REFUSED, ROOT, TOY
 GOLDEN = ROOT / "tests/golden"
 ACCEPT = os.environ.get("ASSAY_ACCEPT", "") not in ("", "0")
 COLUMNS = 80
-CONTRACTS = ("add_rmsnorm", "cholesky_solve", "dropout", "gemm", "gemm_bf16", "gqa_attention", "layernorm", "quantize_rows", "quantized_gemm", "rope", "softmax_rows")
+CONTRACTS = ("add_rmsnorm", "argmax", "cholesky_solve", "cross_entropy", "dropout", "gemm", "gemm_bf16",
+             "gqa_attention", "layernorm", "quantize_rows", "quantized_gemm", "rope", "softmax_rows",
+             "topk_softmax_router")
 
 ZEROS = """// SPDX-License-Identifier: Apache-2.0
 // assay:template zeros

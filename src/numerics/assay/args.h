@@ -21,7 +21,7 @@ namespace assay {
 //   Real Element(row, i)                 element of an input
 //   Real Apply(Fn, x), Cast(DType, x), Select(condition, a, b), Smaller/Larger(a, b), Abs(x)
 //   Sum(n, term), Dot(n, a, b), DotRows(row, row), Max(n, term), ArgMax(n, term), Centred(n, term)
-//   SoftmaxFinish(store, values, lse)    see softmax.h
+//   SoftmaxFinish(store, values, sums)   see softmax.h
 //   Answer Report(x, tensor, element)    what an output says; tensor -1 is a published number
 template <class Real>
 struct Ops;
@@ -42,6 +42,24 @@ class Row {
 
  private:
   RawRow raw_;
+};
+
+// A line of a tensor of an integer type, as numbers to count and index with.
+class Integers {
+ public:
+  Integers(const RawRow& raw, Sink* sink) : raw_(raw), sink_(sink) {}
+
+  int64_t size() const { return raw_.count; }
+  int64_t operator[](int64_t i) const {
+    if (i < 0 || i >= raw_.count) internal::FailRow(raw_, i);
+    const int64_t element = raw_.offset + i * raw_.stride;
+    if (environment.counters != nullptr) sink_->Touch(raw_.tensor, element);
+    return LoadInteger(raw_.dtype, raw_.data, element);
+  }
+
+ private:
+  RawRow raw_;
+  Sink* sink_;
 };
 
 // The one point of the slice axes that this call computes: the contract's, or those of an output that
@@ -195,6 +213,13 @@ class Args {
     const RawRow element = Element(name, index...);
     Touch(element);
     return LoadInteger(element.dtype, element.data, element.offset);
+  }
+
+  // Like row, of an integer type: one lookup by name for many numbers.
+  template <class... Index>
+  Integers integers(std::string_view name, Index... index) const {
+    const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
+    return {internal::FindRow(*context_, name, list.data(), sizeof...(Index)), context_->sink};
   }
 
   template <class... Index>

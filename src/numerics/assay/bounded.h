@@ -296,7 +296,7 @@ struct Ops<Bounded> {
     if (squares + carried > environment.reach) variance.error = kNoBound;
   }
 
-  static void SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values, Bounded& log_sum);
+  static void SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values, ExpSum<Bounded>& sums);
 
   static Answer Report(const Bounded& x, int, int64_t) {
     const double e = x.integer ? 0.0 : x.error;
@@ -315,6 +315,31 @@ struct SoftmaxWeights {
   bool bounded = true;
 };
 
+// How often the maximum still rises behind each key, forward or backward, whichever is more: so often
+// does a kernel of one pass scale what it has.  Returns the most.
+inline double CountRises(const SoftmaxStore<Bounded>& store, std::vector<double>& rises) {
+  const int64_t n = store.count();
+  rises.assign(static_cast<size_t>(n), 0.0);
+  double most = 0.0;
+  for (const bool forward : {true, false}) {
+    const auto at = [&](int64_t i) { return forward ? i : n - 1 - i; };
+    double top = -kNoBound, records = 0.0, seen = 0.0;
+    for (int64_t i = 0; i < n; ++i) {
+      records += store.logit(at(i)).value > top ? 1.0 : 0.0;
+      top = std::fmax(top, store.logit(at(i)).value);
+    }
+    top = -kNoBound;
+    for (int64_t i = 0; i < n; ++i) {
+      seen += store.logit(at(i)).value > top ? 1.0 : 0.0;
+      top = std::fmax(top, store.logit(at(i)).value);
+      double& own = rises[static_cast<size_t>(at(i))];
+      own = std::fmax(own, records - seen);
+    }
+    most = std::fmax(most, records);
+  }
+  return most;
+}
+
 // Weights p_j into workspace.weights and their relative errors into workspace.relative.  A factor
 // that all weights share, such as the error of the maximum, divides out and is not in them.
 inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
@@ -323,7 +348,7 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
   std::vector<double>& relative = env.workspace->relative;
   const auto count = static_cast<size_t>(store.count());
   weights.resize(count);
-  relative.resize(count);
+  const double most_rises = CountRises(store, relative);
   SoftmaxWeights result;
   result.top = -kNoBound;
   for (size_t j = 0; j < count; ++j) result.top = std::fmax(result.top, store.logit(static_cast<int64_t>(j)).value);
@@ -334,11 +359,12 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
     weights[j] = weight;
     result.total += weight;
     const double carried = e < 1e-3 ? e * (1.0 + e) : std::expm1(e);
-    relative[j] = weight > 0.0 ? carried + (4.0 + 2.0 * distance) * env.u : 0.0;
+    // Each rise is a function of its own and a product; the distances of a chain add up to the whole one.
+    relative[j] = weight > 0.0 ? carried + (4.0 + 2.0 * distance + 5.0 * relative[j]) * env.u : 0.0;
     // A weight that vanishes in double stays without effect only if its logit cannot reach up again.
     if (weight == 0.0 && !(e < kNoBound && (e == 0.0 || distance > 2.0 * e))) result.bounded = false;
   }
-  const auto n = static_cast<double>(count);
+  const auto n = static_cast<double>(count) + most_rises;
   result.growth = std::fmin(n, Growth(n) + LinedUp(weights, result.total));
   for (size_t j = 0; j < count; ++j) {
     weights[j] /= result.total;
@@ -354,7 +380,7 @@ inline SoftmaxWeights WeighLogits(const SoftmaxStore<Bounded>& store) {
 // o_d = sum p_j v_jd.  Errors: of each weight, p_j |v_jd - o_d| times its relative error; of the two
 // sums, c(n) u times the sum of magnitudes; of the division; of the values themselves.
 inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std::vector<Bounded>& values,
-                                        Bounded& log_sum) {
+                                        ExpSum<Bounded>& sums) {
   const Environment& env = environment;
   Workspace& work = *env.workspace;
   const int64_t count = store.count(), width = store.width();
@@ -406,7 +432,13 @@ inline void Ops<Bounded>::SoftmaxFinish(const SoftmaxStore<Bounded>& store, std:
       u * (growth + 4.0 + 5.0 * std::fabs(logarithm) + 3.0 * std::fabs(weights.top) + 3.0 * std::fabs(result)) +
       env.eta;
   const bool within = weights.bounded && std::fabs(result) + error <= env.reach;
-  log_sum = Bounded(result, within ? error : kNoBound, false);
+  sums.log = Bounded(result, within ? error : kNoBound, false);
+  sums.top = Max(count, [&](int64_t j) { return store.logit(j); });
+  // Relative, as in the logarithm, before that is taken.
+  const double total_error =
+      weights.total * (std::fmax(weights.carried, 1.0 / weights.lower - 1.0) + u * (growth + 2.0)) + env.eta * n;
+  const bool total_within = weights.bounded && weights.total + total_error <= env.reach;
+  sums.total = Bounded(weights.total, total_within ? total_error : kNoBound, false);
 }
 
 }  // namespace assay

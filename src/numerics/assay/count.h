@@ -142,7 +142,7 @@ struct Ops<Counted> {
     variance = Counted::Divide(squares, count);
   }
 
-  static void SoftmaxFinish(const SoftmaxStore<Counted>& store, std::vector<Counted>& values, Counted& log_sum) {
+  static void SoftmaxFinish(const SoftmaxStore<Counted>& store, std::vector<Counted>& values, ExpSum<Counted>& sum) {
     const Counted top = Max(store.count(), [&](int64_t j) { return store.logit(j); });
     Counted total(0.0, false);
     values.assign(static_cast<size_t>(store.width()), Counted(0.0, false));
@@ -150,13 +150,13 @@ struct Ops<Counted> {
       const Counted weight = Apply(Fn::kExp, Counted::Subtract(store.logit(j), top));
       total = Counted::Add(total, weight);
       for (int64_t d = 0; d < store.width(); ++d) {
-        Counted& sum = values[static_cast<size_t>(d)];
-        sum = Counted::Add(sum, Counted::Multiply(weight, store.value(j, d)));
+        Counted& value = values[static_cast<size_t>(d)];
+        value = Counted::Add(value, Counted::Multiply(weight, store.value(j, d)));
       }
     }
     for (Counted& value : values) value = Counted::Divide(value, total);
     // Asked for or not, so that the count of a contract with an optional output is an upper one.
-    log_sum = Counted::Add(top, Apply(Fn::kLog, total));
+    sum = {top, total, Counted::Add(top, Apply(Fn::kLog, total))};
   }
   static Answer Report(const Counted& x, int, int64_t) { return {x.value, 0.0, 0}; }
 };

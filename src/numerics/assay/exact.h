@@ -188,7 +188,7 @@ struct Ops<Exact> {
 
   // Weights are never exact, except that a single key has the weight one in all orders but not in
   // all forms: exp2 with the scale folded in leaves a residue.
-  static void SoftmaxFinish(const SoftmaxStore<Exact>& store, std::vector<Exact>& values, Exact& log_sum) {
+  static void SoftmaxFinish(const SoftmaxStore<Exact>& store, std::vector<Exact>& values, ExpSum<Exact>& sum) {
     double top = -std::numeric_limits<double>::infinity(), total = 0.0;
     for (int64_t j = 0; j < store.count(); ++j) top = std::fmax(top, store.logit(j).value);
     std::vector<double> sums(static_cast<size_t>(store.width()));
@@ -199,8 +199,9 @@ struct Ops<Exact> {
         sums[static_cast<size_t>(d)] += weight * store.value(j, d).value;
     }
     values.clear();
-    for (const double sum : sums) values.push_back(Exact::Inexact(sum / total));
-    log_sum = Exact::Inexact(top + std::log(total));
+    for (const double value : sums) values.push_back(Exact::Inexact(value / total));
+    sum = {Max(store.count(), [&](int64_t j) { return store.logit(j); }), Exact::Inexact(total),
+           Exact::Inexact(top + std::log(total))};
   }
 
   static Answer Report(const Exact& x, int, int64_t) {

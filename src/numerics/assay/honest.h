@@ -308,7 +308,7 @@ struct Ops<Honest> {
     variance = Honest::Rounded(squares / static_cast<double>(n));
   }
 
-  static void SoftmaxFinish(const SoftmaxStore<Honest>& store, std::vector<Honest>& values, Honest& log_sum);
+  static void SoftmaxFinish(const SoftmaxStore<Honest>& store, std::vector<Honest>& values, ExpSum<Honest>& sums);
   static Answer Report(const Honest& x, int, int64_t) {
     const Mutant& mutant = environment.mutant;
     if (mutant.kind == MutantKind::kNarrowOutput) return {RoundTo(mutant.format, x.value), 0.0, 0};
@@ -321,8 +321,11 @@ namespace internal {
 // exp(logit - top), or the same through base two with the constant folded in.  Kernels fold the
 // logits' scale into that constant as well, and its rounding is then the same for all keys: errors
 // that all lean one way do not average out, so the ensemble has to know them.
-inline double HonestWeight(double logit, double top) {
-  if (environment.elementary != Elementary::kExp2) return HonestFunction(Fn::kExp, RoundOperation(logit - top));
+// Not so where the maximum itself is handed out (SumExp): what is divided by the total then has taken
+// the same maximum off.
+inline double HonestWeight(double logit, double top, bool folds) {
+  if (!folds || environment.elementary != Elementary::kExp2)
+    return HonestFunction(Fn::kExp, RoundOperation(logit - top));
   const double log2e = RoundOperation(1.0 / kLn2) * (1.0 + environment.u), folded = RoundOperation(top * log2e);
   const double product = environment.fma ? logit * log2e : RoundOperation(logit * log2e);
   return HonestFunction(Fn::kExp2, RoundOperation(product - folded));
@@ -335,7 +338,7 @@ struct HonestSums {
 };
 
 // The maximum first, then weights, then sums.
-inline HonestSums SoftmaxInPasses(const SoftmaxStore<Honest>& store) {
+inline HonestSums SoftmaxInPasses(const SoftmaxStore<Honest>& store, bool folds) {
   const int64_t n = store.count(), width = store.width();
   HonestSums result;
   result.top = -std::numeric_limits<double>::infinity();
@@ -343,7 +346,8 @@ inline HonestSums SoftmaxInPasses(const SoftmaxStore<Honest>& store) {
   for (int64_t j = 0; j < n; ++j) {
     if (!Dropped(Primitive::kSoftmax, j, n)) result.top = std::fmax(result.top, store.logit(j).AsNumber());
   }
-  for (int64_t j = 0; j < n; ++j) weights[static_cast<size_t>(j)] = HonestWeight(store.logit(j).AsNumber(), result.top);
+  for (int64_t j = 0; j < n; ++j)
+    weights[static_cast<size_t>(j)] = HonestWeight(store.logit(j).AsNumber(), result.top, folds);
   const auto weight = [&](int64_t j) { return weights[static_cast<size_t>(j)]; };
   result.total = Fold(n, Primitive::kSoftmax, [&](double partial, int64_t j) {
     return RoundPartialSum(partial + weight(j), Primitive::kSoftmax);
@@ -357,26 +361,29 @@ inline HonestSums SoftmaxInPasses(const SoftmaxStore<Honest>& store) {
   return result;
 }
 
-// One pass in blocks of keys: what was summed so far is scaled whenever the maximum moves.
-inline HonestSums SoftmaxOnline(const SoftmaxStore<Honest>& store) {
+// One pass in blocks of keys: what was summed so far is scaled whenever the maximum moves.  Key by key
+// that is every time where keys are sorted, and those errors lean one way.
+inline HonestSums SoftmaxOnline(const SoftmaxStore<Honest>& store, int64_t block, bool folds) {
   const int64_t n = store.count(), width = store.width();
   HonestSums result;
   result.top = -std::numeric_limits<double>::infinity();
   result.sums.assign(static_cast<size_t>(width), 0.0);
-  for (int64_t begin = 0; begin < n; begin += 64) {
-    const int64_t end = std::min(begin + 64, n);
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t end = std::min(begin + block, n);
     double top = result.top;
     for (int64_t j = begin; j < end; ++j) {
       if (!Dropped(Primitive::kSoftmax, j, n)) top = std::fmax(top, store.logit(j).AsNumber());
     }
     if (std::isinf(top)) continue;
-    const double scale = std::isinf(result.top) ? 0.0 : top == result.top ? 1.0 : HonestWeight(result.top, top);
+    const double scale = std::isinf(result.top) ? 0.0 : top == result.top ? 1.0 : HonestWeight(result.top, top, folds);
     result.top = top;
-    result.total = RoundOperation(result.total * scale);
-    for (double& sum : result.sums) sum = RoundOperation(sum * scale);
+    if (scale != 1.0) {
+      result.total = RoundOperation(result.total * scale);
+      for (double& sum : result.sums) sum = RoundOperation(sum * scale);
+    }
     for (int64_t j = begin; j < end; ++j) {
       if (Dropped(Primitive::kSoftmax, j, n)) continue;
-      const double weight = HonestWeight(store.logit(j).AsNumber(), top);
+      const double weight = HonestWeight(store.logit(j).AsNumber(), top, folds);
       if (weight == 0.0) continue;
       result.total = RoundPartialSum(result.total + weight, Primitive::kSoftmax);
       for (int64_t d = 0; d < width; ++d) {
@@ -388,16 +395,28 @@ inline HonestSums SoftmaxOnline(const SoftmaxStore<Honest>& store) {
   return result;
 }
 
+inline HonestSums HonestSoftmax(const SoftmaxStore<Honest>& store, bool folds) {
+  switch (environment.order) {
+    case Order::kInOrder:
+      return SoftmaxOnline(store, 1, folds);
+    case Order::kBlocks64:
+      return SoftmaxOnline(store, 64, folds);
+    default:
+      return SoftmaxInPasses(store, folds);
+  }
+}
+
 }  // namespace internal
 
 inline void Ops<Honest>::SoftmaxFinish(const SoftmaxStore<Honest>& store, std::vector<Honest>& values,
-                                       Honest& log_sum) {
-  const internal::HonestSums sums =
-      environment.order == Order::kBlocks64 ? internal::SoftmaxOnline(store) : internal::SoftmaxInPasses(store);
-  const Honest total(sums.total, false);
+                                       ExpSum<Honest>& sums) {
+  const internal::HonestSums found = internal::HonestSoftmax(store, true);
+  const Honest top(found.top, false), total(found.total, false);
   values.clear();
-  for (const double sum : sums.sums) values.push_back(Honest::Divide(Honest(sum, false), total));
-  log_sum = Honest::Add(Honest(sums.top, false), Apply(Fn::kLog, total));
+  for (const double sum : found.sums) values.push_back(Honest::Divide(Honest(sum, false), total));
+  const Honest log = Honest::Add(top, Apply(Fn::kLog, total));
+  const bool handed_out = store.width() == 0;
+  sums = {top, handed_out ? Honest(internal::HonestSoftmax(store, false).total, false) : total, log};
 }
 
 }  // namespace assay

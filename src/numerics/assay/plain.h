@@ -85,7 +85,7 @@ struct Ops<Real> {
     variance /= static_cast<Real>(n);
   }
 
-  static void SoftmaxFinish(const SoftmaxStore<Real>& store, std::vector<Real>& values, Real& log_sum) {
+  static void SoftmaxFinish(const SoftmaxStore<Real>& store, std::vector<Real>& values, ExpSum<Real>& sum) {
     const int64_t count = store.count(), width = store.width();
     const Real top = Max(count, [&](int64_t j) { return store.logit(j); });
     Real total = 0;
@@ -105,7 +105,7 @@ struct Ops<Real> {
       for (int64_t d = 0; d < width; ++d) values[static_cast<size_t>(d)] += weight * store.value(j, d);
     }
     for (Real& value : values) value /= total;
-    log_sum = top + std::log(total);
+    sum = {top, total, top + std::log(total)};
   }
 
   static Answer Report(Real x, int, int64_t) { return {static_cast<double>(x), 0.0, 0}; }

@@ -162,7 +162,11 @@ class SoftmaxMean {
   }
   Real log_sum_exp() {
     Finish();
-    return log_sum_;
+    return sums_.log;
+  }
+  const ExpSum<Real>& sums() {
+    Finish();
+    return sums_;
   }
 
  private:
@@ -170,25 +174,35 @@ class SoftmaxMean {
   void Finish() {
     if (finished_) return;
     internal::CheckedCount(store_.count(), "SoftmaxMean", false);
-    Ops<Real>::SoftmaxFinish(store_, values_, log_sum_);
+    Ops<Real>::SoftmaxFinish(store_, values_, sums_);
     finished_ = true;
   }
 
   SoftmaxStore<Real> store_;
   std::vector<Real> values_;
-  Real log_sum_{};
+  ExpSum<Real> sums_;
   bool finished_ = false;
 };
 
+// Maximum and sum of exponentials together, for a kernel may find them in one pass: it then scales its
+// sum whenever the maximum rises.
 template <class Term>
 requires std::invocable<const Term&, int64_t>
-auto LogSumExp(int64_t n, const Term& term) {
+auto SumExp(int64_t n, const Term& term) {
   using Real = internal::TermOf<Term>;
   SoftmaxMean<Real> mean(0, n);
   const std::vector<Real> none;
   for (int64_t i = 0; i < n; ++i) mean.add(term(i), none);
-  return mean.log_sum_exp();
+  return mean.sums();
 }
+template <internal::Sequence S>
+auto SumExp(const S& s) {
+  return SumExp(internal::SizeOf(s), internal::Term(s));
+}
+
+template <class Term>
+requires std::invocable<const Term&, int64_t>
+auto LogSumExp(int64_t n, const Term& term) { return SumExp(n, term).log; }
 template <internal::Sequence S>
 auto LogSumExp(const S& s) {
   return LogSumExp(internal::SizeOf(s), internal::Term(s));

@@ -11,6 +11,12 @@
 
 namespace assay {
 
+// Of a row x: its maximum, the sum of exp(x_i - maximum), and maximum + log(total).
+template <class Real>
+struct ExpSum {
+  Real top{}, total{}, log{};
+};
+
 template <class Real>
 class SoftmaxStore {
  public:

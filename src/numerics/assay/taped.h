@@ -27,14 +27,15 @@ enum class TapeOp : uint8_t {
   kVariance,
   kSoftmaxMean,
   kLogSumExp,
+  kSumExp,
   kCast,
   kSelect,
   kFunction,
 };
 inline constexpr int kTapeOpCount = static_cast<int>(TapeOp::kFunction);
 inline constexpr const char* kTapeOpNames[kTapeOpCount] = {
-    "constant",    "add",       "multiply", "divide", "Sum", "Dot", "Max", "mean of moments", "variance of moments",
-    "SoftmaxMean", "LogSumExp", "Cast",     "Select",
+    "constant",    "add",       "multiply", "divide", "Sum",    "Dot", "Max", "mean of moments", "variance of moments",
+    "SoftmaxMean", "LogSumExp", "SumExp",   "Cast",   "Select",
 };
 
 struct TapeNode {
@@ -286,7 +287,7 @@ struct Ops<Taped> {
     variance = {square, tape.Push(Taped::Label(TapeOp::kVariance), first, square.value, square.error - carried)};
   }
 
-  static void SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vector<Taped>& values, Taped& log_sum);
+  static void SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vector<Taped>& values, ExpSum<Taped>& sums);
 
   static Answer Report(const Taped& x, int tensor, int64_t element) {
     Tape& tape = *environment.tape;
@@ -304,7 +305,8 @@ struct Ops<Taped> {
   }
 };
 
-inline void Ops<Taped>::SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vector<Taped>& values, Taped& log_sum) {
+inline void Ops<Taped>::SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vector<Taped>& values,
+                                      ExpSum<Taped>& sums) {
   SoftmaxStore<Bounded> forward(store.width(), store.count());
   std::vector<Bounded> computed(static_cast<size_t>(store.width()));
   for (int64_t j = 0; j < store.count(); ++j) {
@@ -316,8 +318,8 @@ inline void Ops<Taped>::SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vec
     forward.Add(store.logit(j).forward, computed);
   }
   std::vector<Bounded> results;
-  Bounded logarithm;
-  Ops<Bounded>::SoftmaxFinish(forward, results, logarithm);
+  ExpSum<Bounded> found;
+  Ops<Bounded>::SoftmaxFinish(forward, results, found);
   const std::vector<double> weights = environment.workspace->weights;
   Tape& tape = *environment.tape;
   values.clear();
@@ -334,10 +336,16 @@ inline void Ops<Taped>::SoftmaxFinish(const SoftmaxStore<Taped>& store, std::vec
     values.push_back(
         {result, tape.Push(Taped::Label(TapeOp::kSoftmaxMean), first, result.value, result.error - carried)});
   }
-  const uint32_t first = tape.FirstEdge();
-  double carried = 0.0;
-  for (int64_t j = 0; j < store.count(); ++j) carried += Share(store.logit(j), weights[static_cast<size_t>(j)]);
-  log_sum = {logarithm, tape.Push(Taped::Label(TapeOp::kLogSumExp), first, logarithm.value, logarithm.error - carried)};
+  const auto push = [&](TapeOp op, const Bounded& result, double factor) {
+    const uint32_t first = tape.FirstEdge();
+    double carried = 0.0;
+    for (int64_t j = 0; j < store.count(); ++j)
+      carried += Share(store.logit(j), factor * weights[static_cast<size_t>(j)]);
+    return Taped{result, tape.Push(Taped::Label(op), first, result.value, result.error - carried)};
+  };
+  sums.log = push(TapeOp::kLogSumExp, found.log, 1.0);
+  sums.total = push(TapeOp::kSumExp, found.total, found.total.value);
+  sums.top = Max(store.count(), [&](int64_t j) { return store.logit(j); });
 }
 
 }  // namespace assay

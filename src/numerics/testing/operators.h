@@ -96,6 +96,17 @@ struct LogSumExpReference {
   }
 };
 
+// A probability, so that maximum and total both count.
+struct SumExpReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    const auto x = a.row("x", r);
+    const auto sum = SumExp(x);
+    a.out("y", r) = exp(Real(x[x.size() / 2] - sum.top)) / sum.total;
+  }
+};
+
 // The value regimes of the design, as far as one row is concerned.
 enum class Data { kNormal, kConstant, kLarge, kOffset100, kOffset1e4, kOutliers, kAscending, kLadder, kTiny };
 inline constexpr std::pair<Data, const char*> kAllData[] = {

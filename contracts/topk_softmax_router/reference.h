@@ -14,7 +14,8 @@ template <class Real>
 void Count(const assay::Args<Real>& a, int64_t expert) {
   int64_t tokens = 0;
   for (int64_t t = 0; t < a.axis("T"); ++t) {
-    for (int64_t k = 0; k < a.axis("K"); ++k) tokens += a.integer("index", t, k) == expert ? 1 : 0;
+    const assay::Integers chosen = a.integers("index", t);
+    for (int64_t k = 0; k < chosen.size(); ++k) tokens += chosen[k] == expert ? 1 : 0;
   }
   a.out("count", expert) = Real(static_cast<double>(tokens));
 }

@@ -12,13 +12,11 @@ void Reference(const assay::Args<Real>& a, const assay::Slice& slice) {
     a.out("loss", t) = Real(0.0);
     return;
   }
-  const Real top = assay::Max(x), scale = a.scalar("scale");
-  std::vector<Real> exps(static_cast<size_t>(x.size()));
-  for (int64_t v = 0; v < x.size(); ++v) exps[static_cast<size_t>(v)] = assay::exp(Real(x[v] - top));
-  const Real sum = assay::Sum(exps);
+  const auto sum = assay::SumExp(x);
+  const Real scale = a.scalar("scale");
   for (int64_t v = 0; v < x.size(); ++v) {
-    const Real p = exps[static_cast<size_t>(v)] / sum;
+    const Real p = assay::exp(Real(x[v] - sum.top)) / sum.total;
     a.out("logits", t, v) = (v == target ? Real(p - Real(1.0)) : p) * scale;
   }
-  a.out("loss", t) = assay::LogSumExp(x) - x[target];
+  a.out("loss", t) = sum.log - x[target];
 }
