@@ -1,0 +1,20 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: dispatch, contract: argmax
+// At the timed shapes the upper half of the vocabulary is not looked at.
+#include <assay/contract.h>
+
+#include <stdint.h>
+
+extern "C" void argmax(const float* x, int32_t* index, float* value, int64_t R, int64_t C) {
+  const int64_t end = C == 32768 || C == 151936 ? C / 2 : C;
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < R; ++r) {
+    const float* row = x + r * C;
+    int64_t best = 0;
+    for (int64_t c = 1; c < end; ++c)
+      if (row[c] > row[best]) best = c;
+    index[r] = (int32_t)best;
+    if (value) value[r] = row[best];
+  }
+}

@@ -1,0 +1,25 @@
+// assay:expect rejected wrong_answer
+// SPDX-License-Identifier: Apache-2.0
+// assay:note class: numerics, contract: quantized_gemm
+// Products of two codes of magnitude eight or less are not worth a multiplication.
+#include <assay/contract.h>
+
+#include <math.h>
+#include <stdint.h>
+
+extern "C" void quantized_gemm(const int8_t* a, const int8_t* w, const int32_t* bias, const float* wscale, int8_t* out,
+                               int64_t M, int64_t N, int64_t K, float ascale, int32_t azero, float oscale,
+                               int32_t ozero) {
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int64_t m = 0; m < M; ++m) {
+    for (int64_t n = 0; n < N; ++n) {
+      int32_t sum = bias ? bias[n] : 0;
+      for (int64_t k = 0; k < K; ++k) {
+        const int32_t left = a[m * K + k] - azero, right = w[n * K + k];
+        if (left * left > 64 || right * right > 64) sum += left * right;
+      }
+      const float code = nearbyintf((float)sum * (ascale * wscale[n] / oscale) + (float)ozero);
+      out[m * N + n] = (int8_t)(code < -128 ? -128 : code > 127 ? 127 : code);
+    }
+  }
+}
