@@ -200,6 +200,36 @@ TEST(Exact, OrdersAgreeWhereItIsProved) {
   }
 }
 
+struct MeanReference {
+  template <class Real>
+  void Run(const Args<Real>& a, const Slice& slice) const {
+    const auto [r] = slice.index<1>();
+    a.out("y", r) = CentredMoments(a.row("x", r)).mean;
+  }
+};
+
+// However exact the sum of a one-hot row is: a running mean takes steps of its own, but not where all are equal.
+TEST(Exact, MeansOnlyOfOneValue) {
+  for (const bool one_hot : {true, false}) {
+    ReferenceRun run;
+    std::vector<double> x(1024, one_hot ? 0.0 : 3.0);
+    x[300] = 3.0;
+    run.In("x", DType::kF32, {1, 1024}, x);
+    run.Out("y", DType::kF32, {1});
+    testing::AllSlices(run, 1);
+    run.query.arithmetic = Arithmetic::kExact;
+    const OracleOutput proved = run.Run(MeanReference{}, 1).value().outputs[0];
+    EXPECT_EQ(proved.exact, !one_hot);
+    run.query.arithmetic = Arithmetic::kHonest;
+    bool all_alike = true;
+    for (uint32_t order = 0; order < 4; ++order) {
+      run.query.order = static_cast<Order>(order);
+      all_alike = all_alike && run.Run(MeanReference{}, 1).value().outputs[0].value == proved.value;
+    }
+    EXPECT_EQ(all_alike, !one_hot);
+  }
+}
+
 // The example of the contract page: integers through the accumulator, then a scale.
 struct QuantizedGemmReference {
   template <class Real>

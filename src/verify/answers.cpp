@@ -109,6 +109,8 @@ class OutputJudge {
       case CompareClass::kSolve:
         return JudgeBackwardErrors(rule_, residuals_);
       case CompareClass::kStochastic:
+        // By their place: what repeats does so from one slice to the next.
+        std::ranges::sort(drawn_, {}, &DrawnSlice::slice);
         return JudgeDraws(drawn_);
       default:
         return silent;
@@ -252,6 +254,15 @@ std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream) {
   while (static_cast<int64_t>(drawn.size()) < most)
     drawn.insert(static_cast<int64_t>(stream.Below(static_cast<uint64_t>(count))));
   return {drawn.begin(), drawn.end()};
+}
+
+std::vector<int64_t> SomeFirst(std::vector<int64_t> slices, size_t some, Stream& stream) {
+  if (slices.size() <= some) return slices;
+  for (size_t i = 0; i < some; ++i) std::swap(slices[i], slices[i + stream.Below(slices.size() - i)]);
+  const auto middle = slices.begin() + static_cast<std::ptrdiff_t>(some);
+  std::sort(slices.begin(), middle);
+  std::sort(middle, slices.end());
+  return slices;
 }
 
 }  // namespace assay

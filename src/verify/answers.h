@@ -108,5 +108,8 @@ std::vector<int64_t> AllSlices(int64_t count);
 // The slices to compare: all of them when they are few, else a draw of `most` without repeats that
 // always has the first and the last, sorted.
 std::vector<int64_t> DrawSlices(int64_t count, int64_t most, Stream& stream);
+// The same slices with a draw of `some` in front, both parts sorted: the honest ensemble is asked for the
+// first ones, and without a draw those would be the upper rows of every call.
+std::vector<int64_t> SomeFirst(std::vector<int64_t> slices, size_t some, Stream& stream);
 
 }  // namespace assay

@@ -26,6 +26,23 @@ TEST(DrawSlices, TakesAllOfFewAndADrawOfMany) {
   EXPECT_NE(some, DrawSlices(1000, 16, stream));
 }
 
+// The ensemble is asked for the first ones; the same rows each time would be an invitation.
+TEST(DrawSlices, PutsADrawInFront) {
+  Stream stream(Seed::FromNumber(2));
+  std::vector<int64_t> all = AllSlices(500), sorted;
+  EXPECT_EQ(SomeFirst(all, 500, stream), all);
+  double mean = 0;
+  for (int draw = 0; draw < 100; ++draw) {
+    sorted = SomeFirst(all, 32, stream);
+    EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.begin() + 32));
+    EXPECT_TRUE(std::is_sorted(sorted.begin() + 32, sorted.end()));
+    for (int i = 0; i < 32; ++i) mean += static_cast<double>(sorted[static_cast<size_t>(i)]) / 3200;
+    std::sort(sorted.begin(), sorted.end());
+    ASSERT_EQ(sorted, all);
+  }
+  EXPECT_NEAR(mean, 249.5, 6 * 500 / std::sqrt(12.0 * 3200)) << "from all of them alike";
+}
+
 class Judging : public testing::Test {
  protected:
   void SetUp() override {

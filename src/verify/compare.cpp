@@ -288,21 +288,29 @@ std::optional<double> SliceTally::bias_outward() const {
   return bias_outward_ / static_cast<double>(bias_elements_);
 }
 
+bool Alike(const SliceTally& a, const SliceTally& b) { return a.has_honest() == b.has_honest(); }
+
 std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
   std::vector<SliceTally> joined;
   for (SliceTally& tally : tallies) {
-    if (!joined.empty() && joined.back().judged() < kSliceElements) {
+    // What has no ensemble is no part of what an ensemble speaks of: a row of a rare kind among it would count as
+    // an error, and not as an honest one.
+    if (!joined.empty() && joined.back().judged() < kSliceElements && Alike(joined.back(), tally)) {
       joined.back().Join(tally);
     } else {
       joined.push_back(std::move(tally));
     }
   }
-  // What is left over at the end belongs to the last full one.
-  if (joined.size() >= 2 && joined.back().judged() < kSliceElements) {
-    joined[joined.size() - 2].Join(joined.back());
-    joined.pop_back();
+  // What is left over belongs to the full one before it.
+  std::vector<SliceTally> full;
+  for (SliceTally& tally : joined) {
+    if (!full.empty() && tally.judged() < kSliceElements && Alike(full.back(), tally)) {
+      full.back().Join(tally);
+    } else {
+      full.push_back(std::move(tally));
+    }
   }
-  return joined;
+  return full;
 }
 
 PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices, Texture texture) {

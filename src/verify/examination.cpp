@@ -152,7 +152,8 @@ Result<const Answers*> Examination::AnswersFor(const TimedCall& call, const Case
   Stream stream(c.seed.Derive("audit", slot));
   const int64_t most =
       c.most_slices > 0 ? c.most_slices : SlicesOf(contract(), c.shape, kComparedOperations, kComparedElements);
-  const std::vector<int64_t> slices = DrawSlices(SliceCount(contract(), c.shape), most, stream);
+  const std::vector<int64_t> slices =
+      SomeFirst(DrawSlices(SliceCount(contract(), c.shape), most, stream), kHonestSlices, stream);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, c.honest ? kHonestSlices : 0));
   answers.texture = TextureOf(c.calls[slot], call.structured);
   if (bank != nullptr) return &bank->Keep(c.seed, slot, std::move(answers));

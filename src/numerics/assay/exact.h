@@ -179,10 +179,14 @@ struct Ops<Exact> {
   static void Centred(int64_t n, Term&& term, Exact& mean, Exact& variance) {
     mean = Exact::Divide(Sum(n, term), Exact(static_cast<double>(n)));
     double squares = 0.0;
+    bool one_value = true;
     for (int64_t i = 0; i < n; ++i) {
       const double d = term(i).value - mean.value;
       squares += d * d;
+      one_value = one_value && term(i).value == mean.value;
     }
+    // A running mean takes steps of its own where any term differs, however exact the sum is.
+    if (!one_value) mean = Exact::Inexact(mean.value);
     variance = Exact::Inexact(squares / static_cast<double>(n));
   }
 
