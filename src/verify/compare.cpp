@@ -209,6 +209,7 @@ ElementVerdict JudgeElement(const OutputRule& rule, const ExpectedElement& expec
 
 ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& expected, double actual,
                                std::span<const double> honest) {
+  asked_ = asked_ || !honest.empty();
   const ElementVerdict verdict = JudgeElement(rule, expected, actual);
   if (verdict.result == ElementResult::kExcluded) {
     ++excluded_;
@@ -250,6 +251,7 @@ ElementVerdict SliceTally::Add(const OutputRule& rule, const ExpectedElement& ex
 
 void SliceTally::Join(const SliceTally& other) {
   ASSAY_CHECK(honest_square_.size() == other.honest_square_.size());
+  asked_ = asked_ || other.asked_;
   judged_ += other.judged_;
   excluded_ += other.excluded_;
   honest_elements_ += other.honest_elements_;
@@ -288,14 +290,12 @@ std::optional<double> SliceTally::bias_outward() const {
   return bias_outward_ / static_cast<double>(bias_elements_);
 }
 
-bool Alike(const SliceTally& a, const SliceTally& b) { return a.has_honest() == b.has_honest(); }
-
 std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
   std::vector<SliceTally> joined;
   for (SliceTally& tally : tallies) {
     // What has no ensemble is no part of what an ensemble speaks of: a row of a rare kind among it would count as
     // an error, and not as an honest one.
-    if (!joined.empty() && joined.back().judged() < kSliceElements && Alike(joined.back(), tally)) {
+    if (!joined.empty() && joined.back().judged() < kSliceElements && joined.back().asked() == tally.asked()) {
       joined.back().Join(tally);
     } else {
       joined.push_back(std::move(tally));
@@ -304,7 +304,7 @@ std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
   // What is left over belongs to the full one before it.
   std::vector<SliceTally> full;
   for (SliceTally& tally : joined) {
-    if (!full.empty() && tally.judged() < kSliceElements && Alike(full.back(), tally)) {
+    if (!full.empty() && tally.judged() < kSliceElements && full.back().asked() == tally.asked()) {
       full.back().Join(tally);
     } else {
       full.push_back(std::move(tally));

@@ -88,6 +88,7 @@ class SliceTally {
   double honest_rms() const;  // of the worst honest order; 0 without any
   double unit() const;        // one rounding of the arithmetic or of the output, of the value itself
   bool has_honest() const { return honest_elements_ > 0; }
+  bool asked() const { return asked_; }  // of honest orders too, whether or not anything is left to judge
   // Mean of (got - expected) / step over elements whose own rounding dominates the bound.
   std::optional<double> bias() const;
   // The same with the sign of the value, so that what leans toward zero shows among values of both signs.
@@ -98,6 +99,7 @@ class SliceTally {
 
  private:
   int64_t slice_;
+  bool asked_ = false;
   int64_t judged_ = 0, excluded_ = 0, honest_elements_ = 0, bias_elements_ = 0;
   double error_square_ = 0, bound_square_ = 0, unit_square_ = 0, bias_sum_ = 0, bias_outward_ = 0, bias_values_ = 0;
   std::vector<double> honest_square_;
