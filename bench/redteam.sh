@@ -22,6 +22,8 @@ if [ ${#as[@]} -gt 0 ]; then
   cp -r "$folder" "$work/files"
   folder=$work/files
   chown -R 65534:65534 "$work"
+  export HOME=$work  # of the user's cache
+  unset XDG_CACHE_HOME
   cd "$work"
   "${as[@]}" test -x "$assay" || { echo "an ordinary user may not run $assay" >&2; exit 4; }
 fi
