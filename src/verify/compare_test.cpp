@@ -368,17 +368,17 @@ TEST(JoinSmallSlices, KeepsWhatHasNoEnsembleApart) {
   for (int s = 0; s < 48; ++s) {
     SliceTally tally(s, 1);
     const double honest[] = {1.0 + 1e-4};
-    tally.Add(kF32, {1.0, 1e-3}, s == 40 ? 1.0 + 9e-4 : 1.0 + 1e-4,
-              s < 32 ? std::span<const double>(honest) : std::span<const double>());
+    tally.Add(kF32, {1.0, 1e-3}, s == 44 ? 1.0 + 9e-4 : 1.0 + 1e-4,
+              s < 40 ? std::span<const double>(honest) : std::span<const double>());
     tallies.push_back(std::move(tally));
   }
   const auto joined = JoinSmallSlices(tallies);
   ASSERT_EQ(joined.size(), 2U);
   EXPECT_TRUE(joined[0].has_honest());
-  EXPECT_EQ(joined[0].judged(), 32);
+  EXPECT_EQ(joined[0].judged(), 40);
   EXPECT_NEAR(joined[0].error_rms(), joined[0].honest_rms(), 1e-4);
   EXPECT_FALSE(joined[1].has_honest());
-  EXPECT_EQ(joined[1].judged(), 16);
+  EXPECT_EQ(joined[1].judged(), 8);
 }
 
 // Two slices in one have the spread of all their elements, whichever of them is the better one.
