@@ -131,6 +131,25 @@ TEST(Bounded, ALoopOfAdditionsCoversEveryOrder) {
 TEST(Bounded, HonestRmsNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::RmsNormReference{}, true); }
 TEST(Bounded, HonestLayerNormsAreInside) { ExpectHonestInsideInAllRegimes(testing::LayerNormReference{}, true); }
 TEST(Bounded, HonestLogSumExpsAreInside) { ExpectHonestInsideInAllRegimes(testing::LogSumExpReference{}, false); }
+// A kernel of one pass scales its sum at every key of a sorted row, at hardly any of a shuffled one: half of a
+// thousand rises behind a key on average, five roundings each, against some hundreds for the sum itself.
+TEST(Bounded, SumExpCountsTheRisesOfTheMaximum) {
+  double bounds[2] = {};
+  for (const bool sorted : {true, false}) {
+    ReferenceRun run;
+    std::vector<double> x;
+    for (int i = 0; i < 1000; ++i) x.push_back((sorted ? i : i * 387 % 1000) / 1024.0);
+    run.In("x", DType::kF32, {1, 1000}, x);
+    run.Out("y", DType::kF32, {1});
+    testing::AllSlices(run, 1);
+    run.query.outputs = 1;
+    run.query.regime = Regime::kRandom;
+    const OracleOutput y = MustRun(run, testing::SumExpReference{}, Arithmetic::kBounded, 1).outputs[0];
+    bounds[sorted ? 1 : 0] = y.bound / y.value / std::ldexp(1.0, -24);
+  }
+  EXPECT_GT(bounds[1], bounds[0] + 1500);
+  EXPECT_LT(bounds[1], bounds[0] + 6000);
+}
 TEST(Bounded, HonestSumExpsAreInside) { ExpectHonestInsideInAllRegimes(testing::SumExpReference{}, false); }
 
 TEST(Bounded, HonestAttentionIsInside) {
