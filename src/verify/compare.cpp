@@ -291,26 +291,22 @@ std::optional<double> SliceTally::bias_outward() const {
 }
 
 std::vector<SliceTally> JoinSmallSlices(std::vector<SliceTally> tallies) {
-  std::vector<SliceTally> joined;
-  for (SliceTally& tally : tallies) {
-    // What has no ensemble is no part of what an ensemble speaks of: a row of a rare kind among it would count as
-    // an error, and not as an honest one.
-    if (!joined.empty() && joined.back().judged() < kSliceElements && joined.back().asked() == tally.asked()) {
-      joined.back().Join(tally);
-    } else {
-      joined.push_back(std::move(tally));
+  // What has no ensemble is no part of what an ensemble speaks of: a row of a rare kind among it would count as
+  // an error, and not as an honest one.
+  const auto join = [](std::vector<SliceTally> parts, auto&& is_small) {
+    std::vector<SliceTally> joined;
+    for (SliceTally& part : parts) {
+      if (!joined.empty() && joined.back().asked() == part.asked() && is_small(joined.back(), part)) {
+        joined.back().Join(part);
+      } else {
+        joined.push_back(std::move(part));
+      }
     }
-  }
+    return joined;
+  };
+  tallies = join(std::move(tallies), [](const SliceTally& last, auto&) { return last.judged() < kSliceElements; });
   // What is left over belongs to the full one before it.
-  std::vector<SliceTally> full;
-  for (SliceTally& tally : joined) {
-    if (!full.empty() && tally.judged() < kSliceElements && full.back().asked() == tally.asked()) {
-      full.back().Join(tally);
-    } else {
-      full.push_back(std::move(tally));
-    }
-  }
-  return full;
+  return join(std::move(tallies), [](auto&, const SliceTally& next) { return next.judged() < kSliceElements; });
 }
 
 PrecisionVerdict JudgePrecision(std::span<const SliceTally> slices, Texture texture) {

@@ -210,9 +210,7 @@ class Args {
         if (scalar.name == name) return scalar.integer;
       }
     }
-    const RawRow element = Element(name, index...);
-    Touch(element);
-    return LoadInteger(element.dtype, element.data, element.offset);
+    return Integers(Element(name, index...), context_->sink)[0];
   }
 
   // Like row, of an integer type: one lookup by name for many numbers.
@@ -262,10 +260,6 @@ class Args {
   RawRow Element(std::string_view name, Index... index) const {
     const std::array<int64_t, sizeof...(Index) + 1> list{internal::AsIndex(index)..., 0};
     return internal::FindElement(*context_, name, list.data(), sizeof...(Index));
-  }
-
-  void Touch(const RawRow& element) const {
-    if (environment.counters != nullptr) context_->sink->Touch(element.tensor, element.offset);
   }
 
   const Context* context_;

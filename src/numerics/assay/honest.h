@@ -415,8 +415,9 @@ inline void Ops<Honest>::SoftmaxFinish(const SoftmaxStore<Honest>& store, std::v
   values.clear();
   for (const double sum : found.sums) values.push_back(Honest::Divide(Honest(sum, false), total));
   const Honest log = Honest::Add(top, Apply(Fn::kLog, total));
-  const bool handed_out = store.width() == 0;
-  sums = {top, handed_out ? Honest(internal::HonestSoftmax(store, false).total, false) : total, log};
+  // Only base two folds, and only where no values are asked for is the total handed out.
+  const bool folded = environment.elementary == Elementary::kExp2 && store.width() == 0;
+  sums = {top, folded ? Honest(internal::HonestSoftmax(store, false).total, false) : total, log};
 }
 
 }  // namespace assay
