@@ -55,7 +55,7 @@ class LedgerTest : public testing::Test {
   std::unique_ptr<SqliteLedger> ledger_;
 };
 
-const RawUnit kUnit{0, "challenger", "w", 1, 1000, 10, 900, false, false};
+const RawUnit kUnit{0, "challenger", "w", 1, 1000, 10, 900, false, false, false};
 
 TEST_F(LedgerTest, WhatWasWrittenComesBack) {
   ASSERT_TRUE(ledger_->Append("c1", AttemptNumber(1, OutcomeKind::kRejected, Trust::kNone), {}).ok());

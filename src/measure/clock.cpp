@@ -121,7 +121,6 @@ KernelTimer::KernelTimer(Auditor& auditor, TimerOptions options)
 KernelTimer::~KernelTimer() = default;
 
 void KernelTimer::SetWitness(Verified witness) { state_->witness = std::move(witness); }
-const DecisionDesign& KernelTimer::last_design() const { return state_->design; }
 
 Result<MachineRates> KernelTimer::Rates(const Contract& contract) {
   ASSAY_TRY_STATUS(state_->Prepare(contract));

@@ -59,8 +59,6 @@ class KernelTimer : public Timer {
 
   // Measured on first use and probed again in every decision.
   Result<MachineRates> Rates(const Contract& contract);
-  // The design and raw units of the last decision recompute it: DecideFromUnits.
-  const DecisionDesign& last_design() const;
 
   struct State;  // what estimates, rankings and decisions share
 

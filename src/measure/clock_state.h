@@ -38,7 +38,6 @@ struct KernelTimer::State {
   std::map<int, RunRates> rates;  // by threads
   int next_group = 0;             // unique over the campaign
   bool control_found = false;     // a planted 3 % was found in this session
-  DecisionDesign design;
 };
 
 // Seconds since it was made.

@@ -176,7 +176,7 @@ TEST_F(LiveClock, ADecisionKeepsWhatRecomputesIt) {
   const Decision& decision = report->decisions[0];
   EXPECT_EQ(decision.against, "plain");
   EXPECT_NE(decision.kind, DecisionKind::kSlower);
-  const Evidence again = DecideFromUnits(report->units, timer.last_design());
+  const Evidence again = DecideFromUnits(report->units, report->design);
   EXPECT_EQ(again.decisions.at(0).kind, decision.kind);
   EXPECT_EQ(again.decisions.at(0).low, decision.low);
   EXPECT_EQ(again.decisions.at(0).high, decision.high);

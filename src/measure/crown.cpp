@@ -37,6 +37,9 @@ class Crowning {
   bool Compared(const std::string& name) const;
   std::vector<Arm> ArmsOn(const Course& course) const;
   Status RunGroup();
+  std::string Beside(const Course& course, const Figures& figures) const;
+  Status RunCensus(const Evidence& evidence);
+  void Stop();
   Result<bool> RunCourse(Course& course, int group);
   void DropReference(const std::string& name, const Rejected& why);
   std::optional<Rejected> JudgeTimes();
@@ -55,6 +58,7 @@ class Crowning {
   std::optional<Rejected> refused_;
   std::string stopped_;  // why no further group was run
   int kept_ = 0, redrawn_ = 0;
+  int short_kept_ = 0, short_redrawn_ = 0;
   Stopwatch spent_;
 };
 
@@ -192,6 +196,65 @@ Status Crowning::RunGroup() {
   return Ok();
 }
 
+// The arm that a short group of the census holds beside the winner: the fastest of those that full groups have seen.
+std::string Crowning::Beside(const Course& course, const Figures& figures) const {
+  std::string fastest;
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [name, artifact] : artifacts_) {
+    const auto seconds = figures.Seconds(course.workload->name, name);
+    if (!seconds || !(*seconds < best)) continue;
+    best = *seconds;
+    fastest = name;
+  }
+  return fastest;
+}
+
+// Restarts of the winner and one other arm, five units each, as many as the next look at regret wants.
+Status Crowning::RunCensus(const Evidence& evidence) {
+  const Figures figures(units_);
+  for (int left = evidence.census_due; left > 0 && !refused_ && stopped_.empty();) {
+    const int group = state_.next_group++;
+    bool quiet = true;
+    for (Course& course : state_.courses) {
+      const std::string beside = Beside(course, figures);
+      if (beside.empty()) continue;
+      const Artifact* other = artifacts_.at(beside);
+      const std::vector<Arm> arms = {
+          {.name = design_.winner, .artifact = &winner_, .planted_name = {}},
+          {.name = beside, .artifact = other, .trusted = other->trusted_code, .planted_name = {}}};
+      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms,
+                                                       {.threads = course.threads,
+                                                        .depth = Depth::kCensus,
+                                                        .limits = UnitLimits::OfThisMachine(),
+                                                        .gated = false}));
+      quiet = quiet && (!result.disturbed || !state_.options.redraw);
+      for (RawUnit& unit : result.units) unit.census = true;
+      units_.insert(units_.end(), result.units.begin(), result.units.end());
+      for (const auto& [arm, why] : result.rejected) {
+        if (arm == design_.winner && !refused_) refused_ = why;
+        if (arm != design_.winner) DropReference(arm, why);
+      }
+      if (!result.rejected.empty()) return Ok();
+    }
+    for (RawUnit& unit : units_) {
+      if (unit.group == group) unit.redrawn = !quiet;
+    }
+    ++(quiet ? short_kept_ : short_redrawn_);
+    left -= quiet ? 1 : 0;
+    Stop();
+  }
+  return Ok();
+}
+
+// Whether something forbids another group.
+void Crowning::Stop() {
+  if (design_.references.empty()) stopped_ = "no reference is left";
+  const int kept = kept_ + short_kept_, redrawn = redrawn_ + short_redrawn_;
+  if (redrawn > kFreeRedraws + kept)
+    stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn, redrawn + kept);
+  if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", state_.options.most_seconds);
+}
+
 // What only the whole run shows: times that physics forbids, single calls that are slower.
 std::optional<Rejected> Crowning::JudgeTimes() {
   const Figures figures(units_);
@@ -225,12 +288,15 @@ void Crowning::TellProgress(const Evidence& evidence) const {
     if (decision.workload != headline()) continue;
     text +=
         fmt::format(", {} {} x{:.2f} .. {:.2f}", decision.against, Name(decision.kind), decision.low, decision.high);
+    if (decision.restarts > 0)
+      text += fmt::format(", {} of {} restarts with regret", decision.bad_restarts, decision.restarts);
   }
   state_.Tell(text);
 }
 
 DecisionReport Crowning::Report(const Evidence& evidence) {
   DecisionReport report;
+  report.design = design_;
   report.decisions = evidence.decisions;
   report.decisions.insert(report.decisions.end(), dropped_.begin(), dropped_.end());
   for (Decision& decision : report.decisions) {
@@ -269,21 +335,18 @@ Result<BenchOutcome> Crowning::Run() {
   ASSAY_TRY_STATUS(ChooseWitness());
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
-    ASSAY_TRY_STATUS(RunGroup());
+    const bool full = evidence.census_due == 0;
+    ASSAY_TRY_STATUS(full ? RunGroup() : RunCensus(evidence));
     if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
-    if (design_.references.empty()) stopped_ = "no reference is left";
-    if (redrawn_ > kFreeRedraws + kept_)
-      stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn_, redrawn_ + kept_);
-    if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", state_.options.most_seconds);
+    Stop();
     if (!stopped_.empty()) break;
-    if (kept_ < evidence.next_look) continue;
+    if (full && kept_ < evidence.next_look) continue;
     evidence = DecideFromUnits(units_, design_);
     state_.control_found = state_.control_found || evidence.control_found;
     TellProgress(evidence);
   }
   evidence = DecideFromUnits(units_, design_);
   if (seen != nullptr) seen->Raise(*rates_);
-  state_.design = design_;
   if (auto why = JudgeTimes()) return BenchOutcome{.outcome = std::move(*why), .rejected_arm = design_.winner};
   return BenchOutcome{.outcome = Report(evidence), .rejected_arm = ""};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,10 @@
 
 namespace assay {
 namespace {
+
+bool IsClaim(DecisionKind kind) {
+  return kind == DecisionKind::kFaster || kind == DecisionKind::kSlower || kind == DecisionKind::kSame;
+}
 
 // Two-sided 95 %: a reproduction interval is to hold 19 of 20 re-measurements.
 constexpr double kNineteenOfTwenty = 1.96;
@@ -101,9 +106,11 @@ class Judge {
   Judge(std::span<const RawUnit> units, const DecisionDesign& design)
       : design_(design),
         figures_(units),
+        census_(units, Figures::Of::kCensus),
         groups_(figures_.Groups()),
         alpha_(design.alpha / static_cast<double>(std::max<size_t>(1, design.references.size()))),
         looks_(GroupSequential(alpha_), design.most_groups),
+        rare_(RareLosses(design.bad_share, design.alpha)),
         headline_(design.workloads.empty() ? "" : design.workloads.front()) {
     if (!design.witness.empty()) witness_ = figures_.LogRatios(headline_, design.witness, design.witness_copy);
     if (!design.planted.empty()) planted_ = figures_.LogRatios(headline_, design.planted, design.witness);
@@ -111,6 +118,7 @@ class Judge {
   }
 
   Evidence Run() const;
+  std::vector<LookSeen> LooksAt(const std::string& reference, const std::string& workload) const;
 
  private:
   // Whether this run has to find a planted slowdown itself.
@@ -119,14 +127,17 @@ class Judge {
   double ResolutionAt(const SequentialLook& look) const;
   bool Blind() const;
   Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
+  std::vector<bool> RestartsWithRegret(const std::string& reference, const std::string& workload) const;
+  int AskForRegret(Decision& decision) const;
   void JudgeInstrument(Evidence& evidence) const;
   bool FoundIn(const Values& ratios, double threshold) const;
 
   const DecisionDesign& design_;
-  Figures figures_;
+  Figures figures_, census_;
   std::vector<int> groups_;
   double alpha_;
   Looks looks_;
+  SequentialDesign rare_;
   std::string headline_;
   Values witness_, planted_, copy_;
 };
@@ -199,12 +210,84 @@ Decision Judge::Compare(const std::string& reference, const std::string& workloa
   const double between = kNineteenOfTwenty * design_.between_runs;
   decision.low = std::exp(interval.low);
   decision.high = std::exp(interval.high);
-  decision.reproduction_low = std::exp(middle - std::hypot(middle - interval.low, between));
-  decision.reproduction_high = std::exp(middle + std::hypot(interval.high - middle, between));
-  const bool decided = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSlower ||
-                       decision.kind == DecisionKind::kSame;
-  if (decided) decision.value = std::exp(middle);
+  // Two independent spreads; written out, so that whoever recomputes it gets the last digit too.
+  const auto together = [](double a, double b) { return std::sqrt(a * a + b * b); };
+  decision.reproduction_low = std::exp(middle - together(middle - interval.low, between));
+  decision.reproduction_high = std::exp(middle + together(interval.high - middle, between));
+  if (IsClaim(decision.kind)) decision.value = std::exp(middle);
   return decision;
+}
+
+std::vector<LookSeen> Judge::LooksAt(const std::string& reference, const std::string& workload) const {
+  const Values ratios = figures_.LogRatios(workload, reference, design_.winner);
+  std::vector<LookSeen> seen;
+  for (const SequentialLook& look : looks_.all()) {
+    if (look.groups > static_cast<int>(ratios.size())) break;
+    const double margin = std::max(MarginAt(look.groups), ResolutionAt(look));
+    const Values first = First(ratios, look.groups);
+    seen.push_back({look.groups, look.wins, margin, CountAbove(first, margin), CountAbove(Negated(first), margin)});
+  }
+  return seen;
+}
+
+// By restart, full groups first: whether the winner or its copy was slower than `reference` by more than is minded.
+// A short group holds another arm beside the winner; how that one compares with the reference is known from the
+// full groups.
+std::vector<bool> Judge::RestartsWithRegret(const std::string& reference, const std::string& workload) const {
+  std::vector<bool> regret;
+  for (const int group : groups_) {
+    const ArmFigures* slow = figures_.Find(group, workload, reference);
+    const ArmFigures* winner = figures_.Find(group, workload, design_.winner);
+    const ArmFigures* copy = figures_.Find(group, workload, design_.copy);
+    if (slow == nullptr || winner == nullptr) continue;
+    regret.push_back(!(LogRatio(*slow, *winner) > -kRegret) ||
+                     (copy != nullptr && !(LogRatio(*slow, *copy) > -kRegret)));
+  }
+  std::map<std::string, double> offsets;  // by the arm that stood beside the winner
+  for (const int group : census_.Groups()) {
+    const ArmFigures* winner = census_.Find(group, workload, design_.winner);
+    if (winner == nullptr) continue;
+    for (const std::string& arm : census_.Arms(workload)) {
+      const ArmFigures* beside = arm == design_.winner ? nullptr : census_.Find(group, workload, arm);
+      if (beside == nullptr) continue;
+      if (!offsets.contains(arm)) {
+        Values of_groups;
+        for (const int full : groups_) {
+          const ArmFigures* slow = figures_.Find(full, workload, reference);
+          const ArmFigures* known = figures_.Find(full, workload, arm);
+          if (slow != nullptr && known != nullptr) of_groups.push_back(SharedLogRatio(*slow, *known));
+        }
+        offsets[arm] = Median(of_groups);
+      }
+      regret.push_back(!(offsets[arm] + SharedLogRatio(*beside, *winner) > -kRegret));
+      break;
+    }
+  }
+  return regret;
+}
+
+// What a FASTER has to show besides: that restarts with regret are rare.  Medians cannot, and so few groups rarely
+// hold a bad one.  Returns how many more short groups are wanted.
+int Judge::AskForRegret(Decision& decision) const {
+  if (decision.kind != DecisionKind::kFaster || rare_.looks.empty()) return 0;
+  const std::vector<bool> regret = RestartsWithRegret(decision.against, decision.workload);
+  const auto losses_in = [&](int groups) {
+    return static_cast<int>(std::count(regret.begin(), regret.begin() + groups, true));
+  };
+  decision.restarts = static_cast<int>(regret.size());
+  decision.bad_restarts = losses_in(decision.restarts);
+  int due = 0;
+  for (const SequentialLook& look : rare_.looks) {
+    const int allowed = look.groups - look.wins;
+    if (look.groups <= decision.restarts && losses_in(look.groups) <= allowed) return 0;
+    if (due == 0 && look.groups > decision.restarts && decision.bad_restarts <= allowed)
+      due = look.groups - decision.restarts;
+  }
+  decision.kind = due > 0 ? DecisionKind::kUndecided : DecisionKind::kUnstable;
+  decision.note = fmt::format("faster in the median, but {} of {} restarts were slower by more than {:.0f} %{}",
+                              decision.bad_restarts, decision.restarts, 100 * std::expm1(kRegret),
+                              due > 0 ? "; too few were seen to say that this is rare" : "");
+  return due;
 }
 
 // An instrument that tells an arm from its own copy is biased; one that misses 3 % is dull.
@@ -227,6 +310,7 @@ void Judge::JudgeInstrument(Evidence& evidence) const {
 Evidence Judge::Run() const {
   Evidence evidence;
   bool all_final = true;
+  int census_due = 0;
   for (const std::string& reference : design_.references) {
     const size_t first = evidence.decisions.size();
     std::string slower_on;
@@ -236,13 +320,15 @@ Evidence Judge::Run() const {
       all_final = all_final && final;
       if (evidence.decisions.back().kind == DecisionKind::kSlower) slower_on = workload;
     }
-    if (slower_on.empty()) continue;
     for (size_t i = first; i < evidence.decisions.size(); ++i) {
       Decision& decision = evidence.decisions[i];
-      if (decision.kind != DecisionKind::kFaster) continue;
-      decision.kind = DecisionKind::kUndecided;
-      decision.value.reset();
-      decision.note = fmt::format("no claim: slower on workload {}", slower_on);
+      if (slower_on.empty()) {
+        census_due = std::max(census_due, AskForRegret(decision));
+      } else if (decision.kind == DecisionKind::kFaster) {
+        decision.kind = DecisionKind::kUndecided;
+        decision.note = fmt::format("no claim: slower on workload {}", slower_on);
+      }
+      if (!IsClaim(decision.kind)) decision.value.reset();
     }
   }
   const int groups = static_cast<int>(groups_.size());
@@ -252,14 +338,17 @@ Evidence Judge::Run() const {
   // What a run has not decided that can no longer find its planted slowdown, it leaves undecided.
   const bool dull = !evidence.control_found && !looks_.CanStill(planted_, 0);
   const bool blind = ControlDue() && Blind();
-  evidence.settled = spent || evidence.aa_decided || dull || blind || all_final;
+  const bool no_claim = evidence.aa_decided || blind;
+  const bool full = spent || no_claim || dull || all_final;  // no further full group can change anything
+  if (full && !no_claim) evidence.census_due = census_due;
+  evidence.settled = full && evidence.census_due == 0;
   evidence.next_look = groups;
   for (const SequentialLook& look : looks_.all()) {
     if (look.groups <= groups) continue;
     evidence.next_look = look.groups;
     break;
   }
-  if (!blind && !evidence.aa_decided) return evidence;
+  if (!no_claim) return evidence;
   for (Decision& decision : evidence.decisions) {
     decision.kind = DecisionKind::kUndecided;
     decision.value.reset();
@@ -274,6 +363,11 @@ Evidence Judge::Run() const {
 
 Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& design) {
   return Judge(units, design).Run();
+}
+
+std::vector<LookSeen> LooksAt(std::span<const RawUnit> units, const DecisionDesign& design,
+                              const std::string& reference, const std::string& workload) {
+  return Judge(units, design).LooksAt(reference, workload);
 }
 
 void SortByStrength(std::vector<Decision>& decisions, const std::string& headline) {

@@ -9,29 +9,12 @@
 
 namespace assay {
 
-// What a decision was asked, fixed before its first group.  With it and the raw units anybody can
-// compute the decision again; nothing else enters.
-struct DecisionDesign {
-  std::string winner;
-  std::string copy;                     // a byte copy of the winner: must not decide
-  std::vector<std::string> references;  // m of them, each at alpha / m
-  std::vector<std::string> workloads;   // headline first
-  std::string witness;                  // trusted; sets the margin by its own copy
-  std::string witness_copy;
-  std::string planted;  // the witness's copy with a real delay of `plant`
-  double plant = 0.03;
-  bool control_found_before = false;  // earlier in this session
-  double alpha = 0.01;                // of the claim, per side
-  double asked_margin = 0;            // ln
-  double between_runs = 0.02;         // standard deviation between runs; 2 % until it is known
-  int most_groups = 30;
-};
-
 // A claim needs at least this much, however quiet the machine.
 inline constexpr double kLeastMargin = 0.00995033085316808;  // ln 1.01
 // SAME: both sides exclude a difference of 2 %.
 inline constexpr double kSameBand = 0.0198026272961797;  // ln 1.02
-// FASTER with more regret than this in the second worst group (or the 80th percentile) is UNSTABLE.
+// Slower than the reference by more than this is regret.  FASTER with regret in the second worst group (or the
+// 80th percentile) is UNSTABLE, and so is a winner whose restarts with regret have not shown to be rare.
 inline constexpr double kRegret = 0.0487901641694320;  // ln 1.05
 
 struct Evidence {
@@ -40,13 +23,26 @@ struct Evidence {
   double margin = 0;
   bool control_found = false;
   bool aa_decided = false;  // an arm was told from its own copy: the instrument is biased
-  bool settled = false;     // no further group can change a verdict, or all looks are spent
+  bool settled = false;     // no further group of either kind can change a verdict
   int next_look = 0;        // groups at which to look again
+  // When no further full group is wanted but a winner still has to show that it has no bad restarts: so many
+  // short groups until the next look at those.
+  int census_due = 0;
 };
 
 // The verdicts at the last look that the kept groups reach.  Pure: the same units and design give
 // the same decision to the last digit, in whatever process.
 Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& design);
+
+// The arithmetic behind one of its decisions, look by look.
+struct LookSeen {
+  int groups = 0;
+  int needed = 0;              // wins that decide
+  double margin = 0;           // ln, as it stood then
+  int faster = 0, slower = 0;  // groups beyond it, either way
+};
+std::vector<LookSeen> LooksAt(std::span<const RawUnit> units, const DecisionDesign& design,
+                              const std::string& reference, const std::string& workload);
 
 // The strongest reference first: the one that the winner beats by least on the headline workload.
 void SortByStrength(std::vector<Decision>& decisions, const std::string& headline);

@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "measure/testing/streams.h"
+#include "record/json.h"
 
 namespace assay {
 namespace {
@@ -73,7 +78,7 @@ TEST(DecideFromUnits, SaysWhatIsTrueOnAQuietMachine) {
 TEST(DecideFromUnits, NeedsItsFirstLook) {
   Stream stream(Seed::FromNumber(2));
   std::vector<RawUnit> units;
-  const DecisionDesign design = PlainDesign();
+  DecisionDesign design = PlainDesign();
   const int first = DecideFromUnits(units, design).next_look;
   EXPECT_GE(first, 7);  // fewer sign patterns cannot carry 1 %
   for (int group = 0; group + 1 < first; ++group)
@@ -84,7 +89,10 @@ TEST(DecideFromUnits, NeedsItsFirstLook) {
   EXPECT_FALSE(evidence.settled);
   PlayGroup(first - 1, PlainArms(Constant(kReference / 5)), Quiet(), stream, "w", units);
   evidence = DecideFromUnits(units, design);
-  EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kFaster);
+  EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kUndecided) << "its restarts are still to be seen";
+  EXPECT_EQ(evidence.census_due, 51 - first);
+  design.bad_share = 0;
+  EXPECT_EQ(DecideFromUnits(units, design).decisions.at(0).kind, DecisionKind::kFaster);
 }
 
 // Eight groups without any noise, the candidate 10 % faster but in some, where it or its copy is slower.
@@ -98,7 +106,9 @@ Evidence PlayEight(int own_losses, int copy_losses, double slower) {
   Stream stream(Seed::FromNumber(9));
   std::vector<RawUnit> units;
   for (int group = 0; group < 8; ++group) PlayGroup(group, arms, none, stream, "w", units);
-  return DecideFromUnits(units, PlainDesign());
+  DecisionDesign design = PlainDesign();
+  design.bad_share = 0;
+  return DecideFromUnits(units, design);
 }
 
 TEST(DecideFromUnits, TheFirstLookForgivesNoGroup) {
@@ -111,6 +121,77 @@ TEST(DecideFromUnits, FasterInTheMedianWithTwoBadGroupsIsUnstable) {
   EXPECT_EQ(PlayEight(0, 1, 1.2).decisions.at(0).kind, DecisionKind::kFaster) << "one may be the machine's";
   EXPECT_EQ(PlayEight(0, 2, 1.2).decisions.at(0).kind, DecisionKind::kUnstable);
   EXPECT_EQ(PlayEight(0, 2, 1.02).decisions.at(0).kind, DecisionKind::kFaster) << "slower by less than is minded";
+}
+
+// --- regret: a claim needs restarts without it ----------------------------------------------------
+
+// A quiet decision for a candidate 10 % faster whose short groups `bad` (by number, from 0) are slow.
+struct Census {
+  Evidence evidence;
+  int short_groups = 0;
+};
+Census PlayCensus(const std::function<bool(int)>& bad) {
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  const auto candidate = [&](int group, Stream&) {
+    return group >= 8 && bad(group - 8) ? kReference * 1.3 : kReference / 1.1;
+  };
+  Stream stream(Seed::FromNumber(10));
+  std::vector<RawUnit> units;
+  Census census{PlayDecision(PlainDesign(), PlainArms(candidate), none, stream, &units)};
+  std::set<int> groups;
+  for (const RawUnit& unit : units) {
+    if (unit.census) groups.insert(unit.group);
+  }
+  census.short_groups = static_cast<int>(groups.size());
+  return census;
+}
+
+TEST(Regret, FasterIsSaidWhenBadRestartsHaveShownToBeRare) {
+  const Census none = PlayCensus([](int) { return false; });
+  EXPECT_EQ(none.evidence.decisions.at(0).kind, DecisionKind::kFaster) << none.evidence.decisions.at(0).note;
+  EXPECT_EQ(none.evidence.decisions.at(0).groups, 8);
+  EXPECT_EQ(none.short_groups, 43);  // with 8 full ones the 51 of the first look
+  const Census one = PlayCensus([](int group) { return group == 5; });
+  EXPECT_EQ(one.evidence.decisions.at(0).kind, DecisionKind::kFaster);
+  EXPECT_EQ(one.short_groups, 70);
+  EXPECT_EQ(one.evidence.decisions.at(0).restarts, 78);
+  EXPECT_EQ(one.evidence.decisions.at(0).bad_restarts, 1);
+}
+
+TEST(Regret, TooManyBadRestartsAreUnstableAndSaySo) {
+  const Census tenth = PlayCensus([](int group) { return group % 10 == 9; });
+  const Decision& decision = tenth.evidence.decisions.at(0);
+  EXPECT_EQ(decision.kind, DecisionKind::kUnstable);
+  EXPECT_FALSE(decision.value);
+  EXPECT_NE(decision.note.find("restarts were slower by more than 5 %"), std::string::npos) << decision.note;
+  // It ends as soon as no look can be passed any more, not at the last one.
+  const Census most = PlayCensus([](int) { return true; });
+  EXPECT_EQ(most.short_groups, 43);
+}
+
+TEST(Regret, IsOfTheReferenceAndNotOfTheWinnersOwnBestTime) {
+  // Twice as fast, in a tenth of the restarts only 1.5 times: nobody who takes it regrets it.
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  const auto candidate = [](int group, Stream&) { return group % 10 == 9 ? kReference / 1.5 : kReference / 2; };
+  Stream stream(Seed::FromNumber(11));
+  const Evidence evidence = PlayDecision(PlainDesign(), PlainArms(candidate), none, stream);
+  EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kFaster);
+  EXPECT_EQ(evidence.decisions.at(0).bad_restarts, 0);
+}
+
+TEST(Regret, IsJudgedAgainstEachReferenceThroughTheArmThatStoodBeside) {
+  // The winner is 2.2 times as fast as `slow` and 1.1 times as `reference`; slow restarts regret the latter alone.
+  DecisionDesign design = PlainDesign();
+  design.references = {"reference", "slow"};
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  const auto candidate = [](int group, Stream&) { return group % 8 == 7 ? kReference * 1.3 : kReference / 1.1; };
+  std::vector<StreamArm> arms = PlainArms(candidate);
+  arms[1].seconds = Constant(kReference / 1.1);
+  arms.push_back({"slow", Constant(kReference * 2)});
+  Stream stream(Seed::FromNumber(12));
+  const Evidence evidence = PlayDecision(design, arms, none, stream);
+  EXPECT_EQ(evidence.decisions.at(0).kind, DecisionKind::kUnstable) << evidence.decisions.at(0).note;
+  EXPECT_EQ(evidence.decisions.at(1).kind, DecisionKind::kFaster) << evidence.decisions.at(1).note;
 }
 
 TEST(DecideFromUnits, IsTheSameForTheSameUnits) {
@@ -263,13 +344,19 @@ TEST(Streams, DriftAndStepsMoveBothArmsAndNoVerdict) {
 }
 
 // +8 % in a good half of the restarts, half as fast in the others: a mean would see it, a median would not.
-// What it does not show: good in nine restarts of ten is still called FASTER, for so few groups rarely
-// hold the two bad ones that the clause about regret needs.
 TEST(Streams, AKernelSlowInNearlyHalfOfItsRestartsIsNotCalledFaster) {
   const auto two_faced = [](int, Stream& s) { return s.Unit() < 0.56 ? kReference / 1.08 : kReference * 2; };
   auto counts = Count(
       200, [&] { return two_faced; }, Quiet(), 20);
   EXPECT_LE(counts[DecisionKind::kFaster], 4);
+}
+
+// Good in nine restarts of ten: so few full groups rarely hold a bad one, the census does.
+TEST(Streams, AKernelSlowInATenthOfItsRestartsIsNotCalledFaster) {
+  const auto two_faced = [](int, Stream& s) { return s.Unit() < 0.9 ? kReference / 1.08 : kReference * 1.3; };
+  auto counts = Count(
+      300, [&] { return two_faced; }, Quiet(), 23);
+  EXPECT_LE(counts[DecisionKind::kFaster], 3 + 4);  // 1 %, and what 300 tries may show of it with 99.5 %
 }
 
 // A kernel that is equal, and burns time whenever its restart goes badly, hoping for a redraw: a
@@ -291,6 +378,50 @@ TEST(Streams, CallsThatOverlapGainNothing) {
   for (size_t i : {0, 1}) arms[i].seconds = Constant(kReference / 2), arms[i].gated_extra = 1;
   Stream stream(Seed::FromNumber(22));
   EXPECT_EQ(PlayDecision(PlainDesign(), arms, Quiet(), stream).decisions[0].kind, DecisionKind::kSame);
+}
+
+// Decisions of many kinds with their units, for the second implementation in tests/e2e/test_decision.py; written
+// only where it asks for them.
+TEST(Streams, AreWrittenForASecondImplementation) {
+  const char* const folder = std::getenv("ASSAY_DECISIONS");
+  if (folder == nullptr) GTEST_SKIP() << "ASSAY_DECISIONS names no folder";
+  StreamNoise tails = Busy();
+  tails.group_tails = 0.1;
+  const StreamNoise wild = {.between = 0.2, .within = 0.05, .tails = 0.1};
+  const StreamNoise noises[] = {Quiet(), Busy(), tails, wild};
+  const double times[] = {0.5, 0.97, 1, 1.03, 1.08, 3};
+  int number = 0;
+  for (const StreamNoise& noise : noises) {
+    for (const double faster : times) {
+      for (int variant = 0; variant < 4; ++variant, ++number) {
+        DecisionDesign design = PlainDesign();
+        const bool two_faced = variant == 3;
+        std::vector<StreamArm> arms = PlainArms(
+            [=](int, Stream& s) { return two_faced && s.Unit() < 0.12 ? kReference * 1.3 : kReference / faster; });
+        if (variant == 1) {
+          design.references = {"reference", "other", "third"};
+          design.asked_margin = std::log(1.02);
+          arms.push_back({"other", Constant(kReference * 1.5)});
+          arms.push_back({"third", Constant(kReference / 1.04), 2});
+        }
+        if (variant == 2) {
+          for (StreamArm& arm : arms) arm.calls = 4, arm.gated_extra = 0.02;
+          arms[0].gated_extra = 0.05;
+        }
+        DecisionReport report;
+        report.design = design;
+        Stream stream(Seed::FromNumber(1000 + static_cast<uint64_t>(number)));
+        const Evidence evidence = PlayDecision(design, arms, noise, stream, &report.units);
+        report.decisions = evidence.decisions;
+        report.aa_low = evidence.aa_low;
+        report.aa_high = evidence.aa_high;
+        report.control_found = evidence.control_found;
+        const auto written = WriteFileAtomically(std::filesystem::path(folder) / (std::to_string(number) + ".json"),
+                                                 DecisionReportJson(report));
+        ASSERT_TRUE(written.ok()) << written.error().message;
+      }
+    }
+  }
 }
 
 TEST(SortByStrength, PutsTheReferenceFirstThatTheWinnerBeatsByLeast) {

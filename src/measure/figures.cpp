@@ -35,6 +35,11 @@ double LogRatio(const ArmFigures& a, const ArmFigures& b) {
   return std::log(a.Seconds() / b.Seconds());
 }
 
+double SharedLogRatio(const ArmFigures& a, const ArmFigures& b) {
+  if (a.shared.size() == b.shared.size()) return PairedMedian(a.shared, b.shared);
+  return std::log(Median(a.shared) / Median(b.shared));
+}
+
 bool GatedSlower(const ArmFigures& arm, const ArmFigures* trusted) {
   if (arm.gated.empty() || arm.shared.empty()) return false;
   double allowance = kTeamWakeSeconds + 2 * MedianStandardError(arm.gated);
@@ -45,9 +50,10 @@ bool GatedSlower(const ArmFigures& arm, const ArmFigures* trusted) {
   return Median(arm.gated) > shared * (1 + kGatedGap) + allowance;
 }
 
-Figures::Figures(std::span<const RawUnit> units) {
+Figures::Figures(std::span<const RawUnit> units, Of which) {
   std::set<int> redrawn;
   for (const RawUnit& unit : units) {
+    if (unit.census != (which == Of::kCensus)) continue;
     if (unit.redrawn) {
       redrawn.insert(unit.group);
       continue;

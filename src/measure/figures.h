@@ -23,10 +23,11 @@ struct ArmFigures {
   bool GatedCounts() const;
 };
 
-// Units by group, workload and arm; redrawn groups are left out (`Redrawn` counts them).
+// Units by group, workload and arm; redrawn groups are left out (`redrawn` counts them).
 class Figures {
  public:
-  explicit Figures(std::span<const RawUnit> units);
+  enum class Of { kGroups, kCensus };  // full groups, or the short ones of the census
+  explicit Figures(std::span<const RawUnit> units, Of which = Of::kGroups);
 
   std::vector<int> Groups() const;  // kept ones, in order
   int redrawn() const { return redrawn_; }
@@ -47,6 +48,9 @@ class Figures {
 // ln(a / b) of one group.  Units of equal count ran in turns, so they are paired: the median of
 // ln ratios, which a drift inside the group cannot move.  Else the ratio of the medians.
 double LogRatio(const ArmFigures& a, const ArmFigures& b);
+
+// The same of the shared units alone, which a short group has too.
+double SharedLogRatio(const ArmFigures& a, const ArmFigures& b);
 
 // A gated call that takes more than 15 % longer than a shared one, beyond what the trusted arm
 // of the same group pays for its first touch, a wake-up of the team and two standard errors.

@@ -18,7 +18,8 @@ RawUnit Unit(int group, const char* arm, double ms, int calls = 1, bool gated = 
           .null_ns = 1000,
           .cpu_ns = 0,
           .gated = gated,
-          .redrawn = redrawn};
+          .redrawn = redrawn,
+          .census = false};
 }
 
 TEST(Figures, AUnitIsWallMinusNullOverCallsAndTheMedianRunsOverUnits) {

@@ -23,6 +23,7 @@ constexpr double kHangTimes = 10;
 constexpr double kHangSeconds = 2;
 constexpr double kTrustedLimitSeconds = 60;
 constexpr int kPaceCalls = 4;
+constexpr double kPaceSeconds = 0.1;
 
 enum class UnitKind { kWarmUp, kShared, kGated };
 
@@ -142,8 +143,9 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
   }
   Contestant& contestant = std::get<Contestant>(started);
   // The fastest of a few tells: the first pays for its pages, and one that lost its core to a stranger would
-  // make a fast arm pass for a slow one, which gets a single unit.  A slow first call tells by itself.
-  for (int i = 0; i < kPaceCalls; ++i) {
+  // make a fast arm pass for a slow one, which gets a single unit.  What takes long is asked less often.
+  double spent = 0;
+  for (int i = 0; i < kPaceCalls && spent < kPaceSeconds; ++i) {
     ASSAY_TRY_STATUS(Drawn(1));
     const UnitRequest request{.contents = {0}, .slots = {stream_.Below(2)}, .limit = LimitOf(arm, 1)};
     ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
@@ -154,7 +156,7 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
     const int64_t net = std::get<UnitResult>(verdict).wall_ns - contestant.null_ns();
     const double seconds = std::max(1e-9 * static_cast<double>(net), 1e-7);
     pace_[arm] = i == 0 ? seconds : std::min(pace_[arm], seconds);
-    if (seconds > 20e-3) break;
+    spent += seconds;
   }
   runner_.pace_[one.artifact->file_hash] = pace_[arm];
   return Ok();
@@ -233,7 +235,8 @@ Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
                            .null_ns = contestant.null_ns(),
                            .cpu_ns = unit.cpu_ns,
                            .gated = kind == UnitKind::kGated,
-                           .redrawn = false});
+                           .redrawn = false,
+                           .census = false});
   return Ok();
 }
 

@@ -24,6 +24,8 @@ void Shuffle(std::vector<T>& values, Stream& stream) {
 
 int FullUnits(double unit_seconds, Depth depth) {
   switch (depth) {
+    case Depth::kCensus:
+      return 5;  // the median of three would often be a stranger's time slice
     case Depth::kEstimate:
       return 4;
     case Depth::kRank:
@@ -61,10 +63,11 @@ ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth
   if (times_slower <= kFull) {
     units.units = FullUnits(fastest_seconds * calls, depth);
   } else {
-    units.units = times_slower <= kSlow && depth != Depth::kEstimate ? 2 : 1;
+    units.units = times_slower <= kSlow && depth >= Depth::kRank ? 2 : 1;
   }
   if (times_slower > kSlow) units.calls = std::max(1, static_cast<int>(calls * kSlow / times_slower));
-  if (calls > 1) units.gated = times_slower <= kFull ? (depth == Depth::kDecide ? 12 : 6) : 2;
+  if (calls > 1 && depth != Depth::kCensus)
+    units.gated = times_slower <= kFull ? (depth == Depth::kDecide ? 12 : 6) : 2;
   return units;
 }
 

@@ -35,8 +35,9 @@ struct ArmUnits {
   int gated = 0;  // units of a single call besides, when calls > 1
 };
 
-enum class Depth { kEstimate, kRank, kDecide };
+enum class Depth { kCensus, kEstimate, kRank, kDecide };
 
+// Five units of each arm in a short group of the census.  Else:
 // An arm within three times the fastest gets the full number of units (six when they are long,
 // twelve when they are short), up to eight times two (one in an estimate), beyond that one.  Very
 // slow arms also run fewer calls a unit: their data are then no colder than the others', so it is

@@ -124,6 +124,23 @@ SequentialDesign GroupSequential(double alpha, int looks) {
   return design;
 }
 
+// Half of alpha may be spent at the first look, the rest in equal parts, as above.
+SequentialDesign RareLosses(double share, double alpha, int looks) {
+  SequentialDesign design;
+  design.alpha = alpha;
+  if (!(alpha > 0.0 && alpha < 1.0 && share > 0.0 && share < 1.0)) return design;
+  Walk walk(1.0 - share);
+  for (int losses = 0; losses < looks; ++losses) {
+    const double spent = looks == 1 ? 1.0 : 0.5 + 0.5 * losses / (looks - 1);
+    // More groups make so few losses less likely: the first number that is enough is taken.
+    do walk.Advance(1);
+    while (!(design.false_claims + walk.Above(walk.groups() - losses) <= spent * alpha));
+    design.false_claims += walk.Cross(walk.groups() - losses);
+    design.looks.push_back({walk.groups(), walk.groups() - losses});
+  }
+  return design;
+}
+
 double CrossingProbability(std::span<const SequentialLook> looks, double p) {
   Walk walk(p);
   double crossed = 0.0;

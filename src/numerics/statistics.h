@@ -48,6 +48,11 @@ struct SequentialDesign {
 // 17 of 20, 23 of 30.  Empty where alpha is not in (0, 1).
 SequentialDesign GroupSequential(double alpha, int looks = 4);
 
+// Sequential test of "fewer than `share` of the groups are lost": the k-th look allows k - 1 losses among so many
+// groups.  Where exactly `share` are lost, one of `looks` looks is passed with probability alpha at most.  At 0.1
+// and 0.01: no loss in 51, one in 78, two in 96.  Empty where share or alpha is not in (0, 1).
+SequentialDesign RareLosses(double share, double alpha, int looks = 5);
+
 // Probability of crossing a boundary, and groups used, when each group is won with probability p.
 double CrossingProbability(std::span<const SequentialLook> looks, double p);
 double ExpectedGroups(std::span<const SequentialLook> looks, double p);

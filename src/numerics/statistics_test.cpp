@@ -110,6 +110,31 @@ TEST(GroupSequential, HasThePowerThatWasPromised) {
   EXPECT_EQ(WinProbability(0.01, 0.01, 0.0), 0.0);
 }
 
+TEST(RareLosses, AgreesWithCountingAndNeverSpendsMoreThanItsAlpha) {
+  const SequentialDesign design = RareLosses(0.1, 0.01);
+  const std::vector<SequentialLook> expected{{51, 51}, {78, 77}, {96, 94}, {112, 109}, {127, 123}};
+  EXPECT_EQ(design.looks, expected);
+  // The first look alone: no loss at all in so many, at half of alpha.
+  EXPECT_LE(std::pow(0.9, 51), 0.005);
+  EXPECT_GT(std::pow(0.9, 50), 0.005);
+  for (const double share : {0.02, 0.1, 0.3}) {
+    for (const double alpha : {0.05, 0.01, 0.001}) {
+      for (int looks = 1; looks <= 6; ++looks) {
+        SCOPED_TRACE(std::to_string(share) + " " + std::to_string(alpha) + " at " + std::to_string(looks));
+        const SequentialDesign one = RareLosses(share, alpha, looks);
+        ASSERT_EQ(one.looks.size(), static_cast<size_t>(looks));
+        EXPECT_NEAR(CrossingProbability(one.looks, 1 - share), one.false_claims, 1e-12);
+        EXPECT_LE(one.false_claims, alpha);
+        EXPECT_LT(CrossingProbability(one.looks, 1 - 1.2 * share), one.false_claims);
+      }
+    }
+  }
+  // Who loses one in a hundred passes.
+  EXPECT_GE(CrossingProbability(design.looks, 0.99), 0.99);
+  EXPECT_TRUE(RareLosses(0.0, 0.01).looks.empty());
+  EXPECT_TRUE(RareLosses(0.1, 0.0).looks.empty());
+}
+
 RuleOutcome Feed(DecisionRule& rule, const std::string& groups) {
   // W wins beyond the margin, w is faster but not beyond it, L loses beyond it, N is no number.
   for (const char group : groups) {

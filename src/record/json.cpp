@@ -134,6 +134,8 @@ Ordered ToJson(const Decision& d) {
           {"margin", Number(d.margin)},
           {"alpha", Number(d.alpha)},
           {"group_log_ratios", logs},
+          {"restarts", d.restarts},
+          {"bad_restarts", d.bad_restarts},
           {"note", d.note}};
 }
 Decision DecisionFrom(const Json& j) {
@@ -151,15 +153,55 @@ Decision DecisionFrom(const Json& j) {
   d.margin = Real(j.at("margin"));
   d.alpha = Real(j.at("alpha"));
   for (const Json& value : j.at("group_log_ratios")) d.group_log_ratios.push_back(Real(value));
+  // Rows of before they were counted have none.
+  d.restarts = j.value("restarts", 0);
+  d.bad_restarts = j.value("bad_restarts", 0);
   d.note = j.at("note");
   return d;
 }
 
+Ordered ToJson(const DecisionDesign& d) {
+  return {{"winner", d.winner},
+          {"copy", d.copy},
+          {"references", d.references},
+          {"workloads", d.workloads},
+          {"witness", d.witness},
+          {"witness_copy", d.witness_copy},
+          {"planted", d.planted},
+          {"plant", d.plant},
+          {"control_found_before", d.control_found_before},
+          {"alpha", d.alpha},
+          {"asked_margin", d.asked_margin},
+          {"between_runs", d.between_runs},
+          {"most_groups", d.most_groups},
+          {"bad_share", d.bad_share}};
+}
+DecisionDesign DesignFrom(const Json& j) {
+  DecisionDesign d;
+  d.winner = j.at("winner");
+  d.copy = j.at("copy");
+  d.references = j.at("references").get<std::vector<std::string>>();
+  d.workloads = j.at("workloads").get<std::vector<std::string>>();
+  d.witness = j.at("witness");
+  d.witness_copy = j.at("witness_copy");
+  d.planted = j.at("planted");
+  d.plant = j.at("plant");
+  d.control_found_before = j.at("control_found_before");
+  d.alpha = j.at("alpha");
+  d.asked_margin = j.at("asked_margin");
+  d.between_runs = j.at("between_runs");
+  d.most_groups = j.at("most_groups");
+  d.bad_share = j.at("bad_share");
+  return d;
+}
+
 Ordered ToJson(const RawUnit& u) {
-  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn};
+  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census};
 }
 RawUnit UnitFrom(const Json& j) {
-  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6), j.at(7), j.at(8)};
+  // Rows of before there was a census have nine fields.
+  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4),
+          j.at(5), j.at(6), j.at(7), j.at(8), j.size() > 9 && j.at(9).get<bool>()};
 }
 
 Ordered ToJson(const Ranked& r) {
@@ -178,7 +220,8 @@ Ordered ToJson(const DecisionReport& r) {
     for (const auto& [arm, value] : arms) row[arm] = Number(value);
     by_workload[workload] = row;
   }
-  return {{"decisions", List(r.decisions, [](const Decision& d) { return ToJson(d); })},
+  return {{"design", ToJson(r.design)},
+          {"decisions", List(r.decisions, [](const Decision& d) { return ToJson(d); })},
           {"floors", List(r.floors, [](const Floor& f) { return ToJson(f); })},
           {"rates", ToJson(r.rates)},
           {"seconds", seconds},
@@ -191,6 +234,7 @@ Ordered ToJson(const DecisionReport& r) {
 }
 DecisionReport ReportFrom(const Json& j) {
   DecisionReport r;
+  if (j.contains("design")) r.design = DesignFrom(j.at("design"));
   r.decisions = FromList<Decision>(j.at("decisions"), DecisionFrom);
   r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
   r.rates = RatesFrom(j.at("rates"));
@@ -615,11 +659,26 @@ std::string VerdictJson(const Attempt& attempt, const std::string& contract, con
   return Dump(out, 2) + "\n";
 }
 
-std::string BenchJson(const DecisionReport& report, const std::string& contract, const Machine& machine,
-                      const Versions& versions) {
-  Ordered out = {
-      {"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)}, {"versions", versions}};
-  out.update(ToJson(report));
+std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons, const std::string& contract,
+                      const Machine& machine, const Versions& versions) {
+  Ordered list = Ordered::array();
+  for (const Comparison& one : comparisons) {
+    const Decision& d = one.decision;
+    list.push_back({{"decision", Name(d.kind)},
+                    {"value", d.value ? Number(*d.value) : Json(nullptr)},
+                    {"low", Number(d.low)},
+                    {"high", Number(d.high)},
+                    {"groups", d.groups},
+                    {"seconds", Number(one.seconds)},
+                    {"workload", d.workload},
+                    {"note", d.note}});
+  }
+  Ordered out = {{"format", "assay.bench.1"},
+                 {"contract", contract},
+                 {"machine", ToJson(machine)},
+                 {"versions", versions},
+                 {"comparisons", list}};
+  out.update(ToJson(last));
   return Dump(out, 2) + "\n";
 }
 

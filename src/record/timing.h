@@ -24,6 +24,7 @@ struct RawUnit {
   int64_t cpu_ns = 0;
   bool gated = false;    // single gated call
   bool redrawn = false;  // the group was redrawn on independent evidence
+  bool census = false;   // a short group that only asks whether the winner has bad restarts
 };
 
 // The weakest evidence: one group against the incumbent; it may only drop.
@@ -74,7 +75,29 @@ struct Decision {
   double margin = 0;    // ln; a claim lies beyond it
   double alpha = 0.01;  // per side, of this comparison
   std::vector<double> group_log_ratios;
-  std::string note;  // why UNDECIDED or UNSTABLE
+  int restarts = 0;      // groups and short groups in which FASTER was asked for regret
+  int bad_restarts = 0;  // of them, how many had it
+  std::string note;      // why UNDECIDED or UNSTABLE
+};
+
+// What a decision was asked, fixed before its first group.  With it and the raw units anybody can
+// compute the decision again; nothing else enters.
+struct DecisionDesign {
+  std::string winner;
+  std::string copy;                     // a byte copy of the winner: must not decide
+  std::vector<std::string> references;  // m of them, each at alpha / m
+  std::vector<std::string> workloads;   // headline first
+  std::string witness;                  // trusted; sets the margin by its own copy
+  std::string witness_copy;
+  std::string planted;  // the witness's copy with a real delay of `plant`
+  double plant = 0.03;
+  bool control_found_before = false;  // earlier in this session
+  double alpha = 0.01;                // of the claim, per side
+  double asked_margin = 0;            // ln
+  double between_runs = 0.02;         // standard deviation between runs; 2 % until it is known
+  int most_groups = 30;
+  // FASTER is only said of a winner that has shown its restarts with regret to be rarer than this; 0 = not asked.
+  double bad_share = 0.10;
 };
 
 // The least time that physics allows, from rates measured in the same run.
@@ -95,6 +118,7 @@ struct MachineRates {
 };
 
 struct DecisionReport {
+  DecisionDesign design;
   std::vector<Decision> decisions;
   std::vector<Floor> floors;
   MachineRates rates;
@@ -108,5 +132,11 @@ struct DecisionReport {
   double seconds_spent = 0;
 };
 using DecideOutcome = std::variant<DecisionReport, Rejected>;
+
+// One of the comparisons that were asked for again and again.
+struct Comparison {
+  Decision decision;  // against the one reference, on the headline workload or whichever kept it from a claim
+  double seconds = 0;
+};
 
 }  // namespace assay

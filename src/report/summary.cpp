@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <vector>
 
 #include "base/text.h"
 #include "report/table.h"
@@ -230,6 +233,36 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
                 width, "  ", "    ");
   }
   if (!report.rates.refused.empty()) out += Wrap("rates not believed: " + report.rates.refused, width, "  ", "    ");
+  return out;
+}
+
+std::string ComparisonLine(int number, const Comparison& comparison) {
+  const Decision& d = comparison.decision;
+  return fmt::format("{}: {}{}, {}, {} groups, {}", number, Name(d.kind), d.value ? " " + Times(*d.value) : "",
+                     Interval(d), d.groups, Seconds(comparison.seconds));
+}
+
+std::string ComparisonsText(std::span<const Comparison> comparisons, const std::string& a, const std::string& b,
+                            size_t width) {
+  std::string out = Wrap(fmt::format("{} against {}, {} times", a, b, comparisons.size()), width, "", "  ") + "\n";
+  TextTable table({"", "decision", "times", "interval", "groups", "seconds"});
+  std::map<std::string, int> tally;
+  for (size_t i = 0; i < comparisons.size(); ++i) {
+    const Decision& d = comparisons[i].decision;
+    ++tally[std::string(Name(d.kind))];
+    table.Add({std::to_string(i + 1), std::string(Name(d.kind)), d.value ? Times(*d.value) : "-", Interval(d),
+               std::to_string(d.groups), fmt::format("{:.1f}", comparisons[i].seconds)});
+  }
+  out += table.Render(width) + "\n";
+  std::vector<std::string> counts;
+  for (const auto& [kind, count] : tally) counts.push_back(fmt::format("{} {}", count, kind));
+  out += "  " + Join(counts, ", ") + "\n";
+  // Notes say why there is no claim; the same one is told once.
+  std::set<std::string> notes;
+  for (const Comparison& one : comparisons) {
+    if (!one.decision.note.empty() && notes.insert(one.decision.note).second)
+      out += Wrap(one.decision.note, width, "  - ", "    ");
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "record/attempt.h"
@@ -24,6 +25,11 @@ std::string VerdictText(const Attempt& attempt, const std::string& contract, siz
 
 // A decision as `assay bench` prints it.
 std::string BenchText(const DecisionReport& report, const std::string& a, const std::string& b, size_t width);
+
+// The same comparison made again and again: one line while it runs, and the whole as a table with its tally.
+std::string ComparisonLine(int number, const Comparison& comparison);
+std::string ComparisonsText(std::span<const Comparison> comparisons, const std::string& a, const std::string& b,
+                            size_t width);
 
 // The separation table of `assay contract check`.
 std::string AdmissionText(const Admission& admission, const std::string& contract, size_t width);

@@ -102,7 +102,7 @@ class FakeTimer : public Timer {
     const double other = against != nullptr ? world_.SecondsOf(against->artifact()) : 10;
     Estimates estimates;
     estimates.workloads.push_back({"only", mine, other / mine, 1, 0.5 / mine, against != nullptr && other / mine < 0.7});
-    estimates.units.push_back({0, "challenger", "only", 1, static_cast<int64_t>(mine * 1e9), 0, 0, false, false});
+    estimates.units.push_back({0, "challenger", "only", 1, static_cast<int64_t>(mine * 1e9), 0, 0, false, false, false});
     return EstimateOutcome(estimates);
   }
   Result<Ranking> Rank(const Contract&, std::span<const Verified> verified) override {

@@ -133,7 +133,9 @@ struct Line {
     bench_app = Command(app, "bench");
     bench_app->add_option("CONTRACT", bench.contract)->required();
     bench_app->add_option("A", bench.file);
-    bench_app->add_option("--against", bench.against)->required();
+    bench_app->add_option("--against", bench.against);
+    bench_app->add_flag("--aa", bench.aa);
+    bench_app->add_option("--repeat", bench.repeat)->check(CLI::Range(1, 10000));
     bench_app->add_option("--set", bench_knobs)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bench_app->add_option("--flag", bench.flags)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bench_app->add_option("--workload", bench.workloads)
@@ -159,7 +161,7 @@ struct Line {
     explain_app = Command(app, "explain");
     explain_app->add_option("TOPIC", explain.topic)
         ->required()
-        ->check(CLI::IsMember(std::vector<std::string>{"tolerance", "reason"}));
+        ->check(CLI::IsMember(std::vector<std::string>{"tolerance", "timing", "reason"}));
     explain_app->add_option("SUBJECT", explain.subject);
     explain_app->add_option("--workload", explain.workload);
     explain_app->add_option("--element", explain.element)->check(CLI::NonNegativeNumber);

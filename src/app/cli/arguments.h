@@ -42,6 +42,8 @@ struct BenchArguments {
   std::vector<std::string> workloads;
   std::optional<int> threads;
   double margin = 0;
+  bool aa = false;
+  int repeat = 1;
   std::string json;
 };
 

@@ -39,42 +39,87 @@ int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& 
   return kRefused;
 }
 
-}  // namespace
+// Which decision of a report is the comparison's: the headline's, or the one that is not the claim it could be.
+const Decision& Telling(const DecisionReport& report) {
+  for (const Decision& decision : report.decisions) {
+    if (decision.kind == DecisionKind::kUndecided || decision.kind == DecisionKind::kUnstable) return decision;
+  }
+  return report.decisions.front();
+}
 
-Result<int> Command(const BenchArguments& arguments) {
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  TerminalProgress progress(terminal, OutputWidth(), false);
-  ASSAY_TRY(Workshop shop,
-            Workshop::Open(arguments.contract, {arguments.threads, arguments.workloads, arguments.margin,
-                                                [&progress](const std::string& text) { progress.Remark(text); }}));
+bool AllDecided(std::span<const Comparison> comparisons) {
+  return !comparisons.empty() && std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& one) {
+    return one.decision.kind != DecisionKind::kUndecided && one.decision.kind != DecisionKind::kUnstable;
+  });
+}
+
+struct Pair {
+  NamedKernel a, b;
+};
+
+Result<Pair> KernelsOf(Workshop& shop, const BenchArguments& arguments) {
   ASSAY_TRY(NamedKernel a, arguments.file.empty()
                                ? DefaultKernel(shop, arguments)
                                : FindKernel(shop.contract, arguments.file, arguments.knobs, arguments.flags));
+  if (arguments.aa) {
+    NamedKernel copy = a;
+    copy.label = "byte copy of " + a.label;
+    return Pair{std::move(a), std::move(copy)};
+  }
   ASSAY_TRY(NamedKernel b, FindKernel(shop.contract, arguments.against, {}, {}));
   if (a.label == b.label) {
     a.label += " (A)";
     b.label += " (B)";
   }
-  ASSAY_TRY(const Passage passed_a, PassTo(Stage::kVerify, shop, a));
-  if (passed_a.attempt.rejected) return ShowRefusal(shop, a.label, *passed_a.attempt.rejected);
-  ASSAY_TRY(const Passage passed_b, PassTo(Stage::kVerify, shop, b));
-  if (passed_b.attempt.rejected) return ShowRefusal(shop, b.label, *passed_b.attempt.rejected);
-  ASSAY_TRY(const KernelTimer::BenchOutcome bench,
-            shop.timer->Bench(shop.contract, *passed_a.verified, *passed_b.verified));
-  progress.Close();
-  if (const auto* refused = std::get_if<Rejected>(&bench.outcome))
-    return ShowRefusal(shop, bench.rejected_arm, *refused);
-  const DecisionReport& report = std::get<DecisionReport>(bench.outcome);
-  if (!arguments.json.empty()) {
-    ASSAY_TRY(const Machine machine, MachineHere());
-    ASSAY_TRY_STATUS(
-        WriteJson(arguments.json, BenchJson(report, shop.contract.name, machine, VersionsHere(shop.contract))));
+  return Pair{std::move(a), std::move(b)};
+}
+
+Status WriteBenchJson(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
+                      std::span<const Comparison> comparisons) {
+  ASSAY_TRY(const Machine machine, MachineHere());
+  return WriteJson(arguments.json,
+                   BenchJson(last, comparisons, shop.contract.name, machine, VersionsHere(shop.contract)));
+}
+
+}  // namespace
+
+Result<int> Command(const BenchArguments& arguments) {
+  if (arguments.aa == !arguments.against.empty())
+    return Error{ErrorCode::kInvalidInput,
+                 "bench wants either --against B or --aa, which compares A with its own copy"};
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  TerminalProgress progress(terminal, OutputWidth(), false);
+  ASSAY_TRY(Workshop shop,
+            Workshop::Open(arguments.contract, {arguments.threads, arguments.workloads, arguments.margin,
+                                                [&progress](const std::string& text) { progress.Remark(text); }}));
+  ASSAY_TRY(const Pair pair, KernelsOf(shop, arguments));
+  ASSAY_TRY(const Passage passed_a, PassTo(Stage::kVerify, shop, pair.a));
+  if (passed_a.attempt.rejected) return ShowRefusal(shop, pair.a.label, *passed_a.attempt.rejected);
+  // The same bytes need no second passage.
+  ASSAY_TRY(const Passage passed_b, arguments.aa ? Result<Passage>(passed_a) : PassTo(Stage::kVerify, shop, pair.b));
+  if (passed_b.attempt.rejected) return ShowRefusal(shop, pair.b.label, *passed_b.attempt.rejected);
+
+  std::vector<Comparison> comparisons;
+  DecisionReport report;
+  for (int number = 0; number < arguments.repeat; ++number) {
+    ASSAY_TRY(const KernelTimer::BenchOutcome bench,
+              shop.timer->Bench(shop.contract, *passed_a.verified, *passed_b.verified));
+    if (const auto* refused = std::get_if<Rejected>(&bench.outcome)) {
+      progress.Close();
+      return ShowRefusal(shop, bench.rejected_arm, *refused);
+    }
+    report = std::get<DecisionReport>(bench.outcome);
+    if (report.decisions.empty()) return Error{ErrorCode::kUnavailable, "a decision ended without a comparison"};
+    comparisons.push_back({Telling(report), report.seconds_spent});
+    if (arguments.repeat > 1) progress.Remark(ComparisonLine(number + 1, comparisons.back()));
   }
-  if (arguments.json != "-") Print(BenchText(report, a.label, b.label, OutputWidth()));
-  const bool decided = std::all_of(report.decisions.begin(), report.decisions.end(), [](const Decision& d) {
-    return d.kind != DecisionKind::kUndecided && d.kind != DecisionKind::kUnstable;
-  });
-  return decided && !report.decisions.empty() ? kDone : kNoVerdict;
+  progress.Close();
+  if (!arguments.json.empty()) ASSAY_TRY_STATUS(WriteBenchJson(arguments, shop, report, comparisons));
+  if (arguments.json != "-") {
+    Print(arguments.repeat > 1 ? ComparisonsText(comparisons, pair.a.label, pair.b.label, OutputWidth())
+                               : BenchText(report, pair.a.label, pair.b.label, OutputWidth()));
+  }
+  return AllDecided(comparisons) ? kDone : kNoVerdict;
 }
 
 }  // namespace assay

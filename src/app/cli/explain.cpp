@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"
+#include "app/cli/explain_timing.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/workshop.h"
@@ -36,7 +37,11 @@ Result<int> ExplainReason(const std::string& name) {
 
 Result<int> Command(const ExplainArguments& arguments) {
   if (arguments.topic == "reason") return ExplainReason(arguments.subject);
-  if (arguments.subject.empty()) return Error{ErrorCode::kInvalidInput, "explain tolerance wants a CONTRACT"};
+  if (arguments.subject.empty()) {
+    return Error{ErrorCode::kInvalidInput, arguments.topic == "timing" ? "explain timing wants an ATTEMPT"
+                                                                       : "explain tolerance wants a CONTRACT"};
+  }
+  if (arguments.topic == "timing") return ExplainTiming(arguments.subject);
   ASSAY_TRY(const Workshop shop,
             Workshop::Open(arguments.subject,
                            {std::nullopt,

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "app/cli/places.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "contract/load.h"
 #include "language/cpp/directives.h"
@@ -92,6 +95,26 @@ Result<std::vector<Template>> ReadTemplates(const Contract& contract) {
   return templates;
 }
 
+namespace {
+
+bool IsObject(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string magic(4, ' ');
+  in.read(magic.data(), 4);
+  return magic ==
+         "\x7f"
+         "ELF";
+}
+
+Status NoKnobs(const std::string& what, std::string_view kind, const KnobValues& knobs,
+               const std::vector<std::string>& flags) {
+  if (knobs.empty() && flags.empty()) return Ok();
+  return Error{ErrorCode::kInvalidInput,
+               fmt::format("{} is a {} and has no knobs or flag groups", Printable(what), kind)};
+}
+
+}  // namespace
+
 Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
                                const std::vector<std::string>& flags) {
   std::error_code error;
@@ -102,6 +125,11 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
     names.push_back(path.stem().string());
     if (file.empty() && path.stem() == what) file = path;
   }
+  if (!file.empty() && IsObject(file)) {
+    ASSAY_TRY_STATUS(NoKnobs(what, "shared object", knobs, flags));
+    ASSAY_TRY(const std::string bytes, ReadFile(file));
+    return NamedKernel{std::nullopt, nullptr, "shared object " + Sha256(bytes).substr(0, 12), file};
+  }
   if (!file.empty()) {
     ASSAY_TRY(const Template family, ReadTemplate(file, contract));
     ASSAY_TRY(Candidate candidate, MakeCandidate(family, knobs, flags));
@@ -109,10 +137,7 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
   }
   for (const ReferenceKernel& reference : contract.references) names.push_back(reference.name);
   if (const ReferenceKernel* reference = contract.FindReference(what)) {
-    if (!knobs.empty() || !flags.empty())
-      return Error{ErrorCode::kInvalidInput, what + " is a " +
-                                                 (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") +
-                                                 " and has no knobs or flag groups"};
+    ASSAY_TRY_STATUS(NoKnobs(what, reference->kind == ReferenceKind::kPeer ? "peer" : "baseline", knobs, flags));
     return NamedKernel{std::nullopt, reference, what};
   }
   const std::string near = Nearest(what, names);
@@ -124,9 +149,9 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
 
 Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
   Result<BuildOutcome> built =
-      subject.reference != nullptr
-          ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
-          : workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
+      subject.reference != nullptr ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
+      : subject.candidate ? workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary)
+                          : workshop.builder->Adopt(workshop.contract, subject.object);
   if (built.ok()) {
     if (auto* artifact = std::get_if<Artifact>(&built.value())) artifact->name = subject.label;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,6 +53,7 @@ struct NamedKernel {
   std::optional<Candidate> candidate;          // of a source with knobs
   const ReferenceKernel* reference = nullptr;  // else a baseline or peer
   std::string label;
+  std::filesystem::path object = {};  // else a shared object; its label is its hash
 };
 Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
                                const std::vector<std::string>& flags);

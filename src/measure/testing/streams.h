@@ -36,9 +36,9 @@ inline std::function<double(int, Stream&)> Constant(double seconds) {
   return [seconds](int, Stream&) { return seconds; };
 }
 
-// One group, unit by unit, arms in turns.
+// One group, unit by unit, arms in turns; a short one of the census has five units of each.
 inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const StreamNoise& noise, Stream& stream,
-                      const std::string& workload, std::vector<RawUnit>& units) {
+                      const std::string& workload, std::vector<RawUnit>& units, bool census = false) {
   for (const StreamArm& arm : arms) {
     const double luck = noise.between * stream.Normal() * (stream.Unit() < noise.group_tails ? 5 : 1);
     const double base = arm.seconds(group, stream) * std::exp(luck) * (1 + arm.delay);
@@ -54,20 +54,29 @@ inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const Strea
                        .null_ns = kNull,
                        .cpu_ns = 0,
                        .gated = gated,
-                       .redrawn = false});
+                       .redrawn = false,
+                       .census = census});
     };
-    for (int i = 0; i < arm.units; ++i) unit(i, arm.calls, false, 1);
-    for (int i = 0; arm.gated_extra >= 0 && i < 12; ++i) unit(i, 1, true, 1 + arm.gated_extra);
+    for (int i = 0; i < (census ? 5 : arm.units); ++i) unit(i, arm.calls, false, 1);
+    for (int i = 0; !census && arm.gated_extra >= 0 && i < 12; ++i) unit(i, 1, true, 1 + arm.gated_extra);
   }
 }
 
-// Groups until the evidence is settled, exactly as a live decision asks for them.
+// Groups of both kinds until the evidence is settled, exactly as a live decision asks for them.
 inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<StreamArm>& arms, const StreamNoise& noise,
                              Stream& stream, std::vector<RawUnit>* kept = nullptr) {
   std::vector<RawUnit> units;
+  std::vector<StreamArm> two;  // the winner, and whom a short group holds beside it
+  for (const StreamArm& arm : arms) {
+    if (arm.name == design.winner || arm.name == design.references.front()) two.push_back(arm);
+  }
   Evidence evidence = DecideFromUnits(units, design);
-  for (int group = 0; !evidence.settled;) {
-    while (group < evidence.next_look) PlayGroup(group++, arms, noise, stream, design.workloads.front(), units);
+  for (int group = 0, full = 0; !evidence.settled;) {
+    const std::string& workload = design.workloads.front();
+    for (int due = evidence.census_due; due > 0; --due) PlayGroup(group++, two, noise, stream, workload, units, true);
+    if (evidence.census_due == 0) {
+      for (; full < evidence.next_look; ++full) PlayGroup(group++, arms, noise, stream, workload, units);
+    }
     evidence = DecideFromUnits(units, design);
   }
   if (kept != nullptr) *kept = std::move(units);
