@@ -205,6 +205,11 @@ Status CheckWorkloadNames(const Locator& where, const Contract& contract, const 
     ASSAY_TRY_STATUS(
         CheckMentioned(where, {"workload", workload.name, "scalars"}, name, NamesOf(contract.scalars), "scalar"));
   }
+  const auto packed = [](const Tensor& tensor) { return tensor.prepare; };
+  if (workload.state == CacheState::kWeightsCold && std::ranges::none_of(contract.tensors, packed)) {
+    return where.At({"workload", workload.name, "state"},
+                    "weights-cold needs weights; mark them with prepare = true, or write cold");
+  }
   for (const std::string& name : workload.null_tensors) {
     const Tensor* tensor = contract.FindTensor(name);
     if (tensor != nullptr && tensor->optional) continue;

@@ -234,6 +234,8 @@ TEST(LoadContract, RefusesWithFileLineKeyAndRemedy) {
       {"axes = { N = 16 }", "axes = { N = 65 }", "N = 65 is not among its sizes"},
       {"axes = { N = 16 }", "axes = { N = 16, ld = 3 }", "the stride ld = 3 is below 4"},
       {"axes = { N = 16 }", "axes = { N = 16 }\nnull = [\"y\"]", "workload.main.null: y is no optional tensor"},
+      {"axes = { N = 16 }", "axes = { N = 16 }\nstate = \"weights-cold\"",
+       "workload.main.state: weights-cold needs weights"},
       {"axes = { N = 16 }", "axes = { N = 16 }\nstate = \"in-situ\"", "in-situ is reserved and not supported yet"},
       {"axes = { N = 16 }", "axes = { N = 16 }\nnear = [\"a\"]", "workload.main.near: is reserved"},
       {"axes = { N = 16 }", "axes = { N = 16 }\nthreads = 0", "workload.main.threads: write \"all\" or a number"},

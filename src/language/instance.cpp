@@ -312,6 +312,11 @@ std::span<const std::byte> Instance::OutputBytes(size_t tensor, size_t slot) con
   return state_->session.Output(state_->buffers[tensor], static_cast<int>(slot));
 }
 
+std::span<const std::byte> Instance::PackedBytes(size_t slot) const {
+  if (state_->packed_buffer < 0) return {};
+  return state_->session.Output(state_->packed_buffer, static_cast<int>(slot));
+}
+
 Call Instance::CallFor(size_t slot, std::span<const double> scalars) const {
   Call call;
   for (const Parameter& parameter : state_->parameters) {

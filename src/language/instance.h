@@ -64,6 +64,9 @@ class Instance {
   std::span<std::byte> InputBytes(size_t tensor, size_t slot);
   std::span<const std::byte> OutputBytes(size_t tensor, size_t slot) const;
 
+  // The packed form of the prepared tensors in this slot; empty when the artifact does not pack.
+  std::span<const std::byte> PackedBytes(size_t slot) const;
+
   // Arguments in C order; `scalars` in the order of contract.scalars.
   Call CallFor(size_t slot, std::span<const double> scalars) const;
 

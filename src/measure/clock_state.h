@@ -35,9 +35,10 @@ struct KernelTimer::State {
   const Contract* contract = nullptr;
   Digest contract_hash;
   std::vector<Course> courses;
-  std::map<int, RunRates> rates;  // by threads
-  int next_group = 0;             // unique over the campaign
-  bool control_found = false;     // a planted 3 % was found in this session
+  std::map<int, RunRates> rates;       // by threads
+  int next_group = 0;                  // unique over the campaign
+  std::map<std::string, Power> power;  // by workload, stated once a session
+  bool control_found = false;          // a planted 3 % was found in this session
 };
 
 // Seconds since it was made.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/contestant.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "measure/environment.h"
-#include "measure/peak_kernels.h"
-#include "measure/together.h"
+#include "measure/caches.h"
 
 namespace assay {
 namespace {
@@ -72,21 +68,6 @@ std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int
                      threads == 1 ? "" : "s");
 }
 
-Status EmptyCaches() {
-  static const size_t bytes = 2 * static_cast<size_t>(LastLevelCacheBytes());
-  static std::byte* const memory = [] {
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (mapped == MAP_FAILED) return static_cast<std::byte*>(nullptr);
-    // Pages of zeros could be one page.
-    std::memset(mapped, 1, bytes);
-    return static_cast<std::byte*>(mapped);
-  }();
-  if (memory == nullptr) return SystemError("memory to empty the caches with", errno);
-  const std::function<void(int)> read[] = {[](int) { ReadLines(memory, bytes); }};
-  TriesTogether(static_cast<int>(AllowedProcessors().size()), 1, read);
-  return Ok();
-}
-
 Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const GroupDraw& draw) {
   InstanceSpec instance;
   instance.contract = spec.contract;
@@ -102,7 +83,7 @@ Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const Group
   instance.stage = Stage::kMeasure;
   ASSAY_TRY(InstanceOutcome started, Instance::Start(instance));
   if (auto* rejected = std::get_if<Rejected>(&started)) return StartOutcome(std::move(*rejected));
-  Contestant contestant(spec, std::move(std::get<Instance>(started)));
+  Contestant contestant(spec, draw, std::move(std::get<Instance>(started)));
   // The lower quartile: what a neighbour adds to a null unit must not be taken off a kernel's time.
   std::vector<int64_t> nulls(kNullUnits);
   for (int64_t& null : nulls) {
@@ -142,6 +123,21 @@ Result<std::optional<Rejected>> Contestant::Prepare(const UnitRequest& request) 
   return std::optional<Rejected>();
 }
 
+// After everything was written, while the process is stopped.  Decoys are flushed like the slots of calls: which is
+// which must not show in a cache either.
+Status Contestant::MakeCold(CacheState state) {
+  if (state == CacheState::kHot) return Ok();
+  std::vector<std::span<const std::byte>> memory;
+  for (size_t slot = 0; slot < instance_.slots(); ++slot) {
+    for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
+      if (state == CacheState::kWeightsCold && !spec_.contract->tensors[tensor].prepare) continue;
+      memory.push_back(instance_.OutputBytes(tensor, slot));
+    }
+    memory.push_back(instance_.PackedBytes(slot));
+  }
+  return state == CacheState::kCold ? EmptyCaches(memory, cpus_) : EmptyCaches(memory, {});
+}
+
 Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor,
                                     Stream& stream) {
   Poison(stream);
@@ -153,7 +149,7 @@ Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw&
   for (size_t call = 0; call < request.slots.size(); ++call) {
     calls.push_back(instance_.CallFor(request.slots[call], inputs.Scalars(request.contents[call])));
   }
-  if (request.cold) ASSAY_TRY_STATUS(EmptyCaches());
+  ASSAY_TRY_STATUS(MakeCold(request.state));
 
   const int64_t delay_ns = SpinFor(request.delay_seconds);
   ASSAY_TRY(CallsOutcome ran, instance_.RunUnit(calls, request.limit, spec_.mode, Stage::kMeasure));

@@ -34,8 +34,8 @@ struct UnitRequest {
   std::vector<size_t> contents;  // of the InputDraw, one per call
   std::vector<size_t> slots;     // where they go, one per call; all others are decoys
   std::chrono::nanoseconds limit;
-  double delay_seconds = 0;  // planted, spun inside the stamps
-  bool cold = false;         // empty the caches after the fill
+  double delay_seconds = 0;             // planted, spun inside the stamps
+  CacheState state = CacheState::kHot;  // what the fill is followed by
 };
 
 struct UnitResult {
@@ -65,14 +65,17 @@ class Contestant {
   size_t slots() const { return instance_.slots(); }
 
  private:
-  Contestant(const Spec& spec, Instance instance) : spec_(spec), instance_(std::move(instance)) {}
+  Contestant(const Spec& spec, const GroupDraw& draw, Instance instance)
+      : spec_(spec), cpus_(draw.cpus), instance_(std::move(instance)) {}
   void Poison(Stream& stream);
   void Fill(const UnitRequest& request, const InputDraw& inputs, bool prepared);
   Result<std::optional<Rejected>> Prepare(const UnitRequest& request);
+  Status MakeCold(CacheState state);
   Result<std::optional<Rejected>> Judge(const UnitRequest& request, const InputDraw& inputs, const UnitTiming& timing,
                                         Auditor& auditor);
 
   Spec spec_;
+  std::vector<int> cpus_;
   Instance instance_;
   int64_t null_ns_ = 0;
   int64_t wall_ns_ = 0, cpu_ns_ = 0;  // of all units so far
@@ -81,9 +84,5 @@ class Contestant {
 // Check 13: more CPU time than `threads` processors had while the units ran, with room for clocks that lag.  The
 // arithmetic, when it is too much.
 std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int threads);
-
-// Reads twice the last-level cache on every processor, so that neither inputs nor outputs nor code
-// of a stopped process are in any cache, nor their pages in a translation buffer.
-Status EmptyCaches();
 
 }  // namespace assay

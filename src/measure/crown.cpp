@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "measure/clock_state.h"
 #include "measure/figures.h"
+#include "measure/power.h"
 #include "numerics/statistics.h"
 
 namespace assay {
@@ -33,6 +35,7 @@ class Crowning {
 
  private:
   Status ChooseWitness();
+  Status StatePower();
   void SetWitness(const std::string& name);  // an arm of `artifacts_`, or "" for the winner itself
   bool Compared(const std::string& name) const;
   std::vector<Arm> ArmsOn(const Course& course) const;
@@ -52,6 +55,7 @@ class Crowning {
   const Artifact& winner_;
   std::map<std::string, const Artifact*> artifacts_;  // of references and witness, by arm
   DecisionDesign design_;
+  Power power_;
   std::vector<RawUnit> units_;
   std::vector<Decision> dropped_;  // references that were refused while timed
   std::optional<RunRates> rates_;
@@ -118,6 +122,26 @@ Status Crowning::ChooseWitness() {
   }
   SetWitness(chosen);
   std::erase_if(artifacts_, [&](const auto& one) { return one.first != chosen && !Compared(one.first); });
+  return Ok();
+}
+
+// Once a session and workload: what this machine can tell apart now, before anybody knows what there is to tell.
+Status Crowning::StatePower() {
+  Course& course = state_.courses.front();
+  auto known = state_.power.find(course.workload->name);
+  if (known == state_.power.end()) {
+    const auto witness = artifacts_.find(design_.witness);
+    const Artifact& artifact = witness == artifacts_.end() ? winner_ : *witness->second;
+    ASSAY_TRY(const Power power,
+              MeasurePower(state_, course, artifact, design_.references.size(), ArmsOn(course).size()));
+    known = state_.power.emplace(course.workload->name, power).first;
+    if (power.sigma > 0) {
+      state_.Tell(fmt::format("power: this machine, now, can resolve {:.1f} % in {} with {} thread{}",
+                              100 * power.resolves, Seconds(power.seconds), power.threads,
+                              power.threads == 1 ? "" : "s"));
+    }
+  }
+  power_ = known->second;
   return Ok();
 }
 
@@ -297,6 +321,7 @@ void Crowning::TellProgress(const Evidence& evidence) const {
 DecisionReport Crowning::Report(const Evidence& evidence) {
   DecisionReport report;
   report.design = design_;
+  report.power = power_;
   report.decisions = evidence.decisions;
   report.decisions.insert(report.decisions.end(), dropped_.begin(), dropped_.end());
   for (Decision& decision : report.decisions) {
@@ -333,6 +358,7 @@ Result<BenchOutcome> Crowning::Run() {
   // The same run's own rates: its medians start anew, the best ever seen stays the best.
   if (seen != nullptr) rates_ = seen->Anew();
   ASSAY_TRY_STATUS(ChooseWitness());
+  ASSAY_TRY_STATUS(StatePower());
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
     const bool full = evidence.census_due == 0;

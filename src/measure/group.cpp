@@ -219,7 +219,7 @@ Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
                       .limit = LimitOf(turn.arm, calls)};
   std::iota(request.contents.begin(), request.contents.end(), size_t{0});
   if (turn.planted) request.delay_seconds = arm.plant * pace_[turn.arm] * calls;
-  request.cold = runner_.workload_.state == CacheState::kCold;
+  request.state = runner_.workload_.state;
   ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
   if (auto* rejected = std::get_if<Rejected>(&verdict)) {
     Reject(turn.arm, std::move(*rejected));
@@ -313,7 +313,7 @@ std::optional<double> GroupRunner::PaceOf(const Artifact& artifact) const {
 }
 
 Result<GroupResult> GroupRunner::Run(int group, std::span<const Arm> arms, const GroupOptions& options) {
-  if (workload_.state == CacheState::kWeightsCold || workload_.state == CacheState::kInSitu) {
+  if (workload_.state == CacheState::kInSitu) {
     return Error{ErrorCode::kUnavailable,
                  fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};
   }

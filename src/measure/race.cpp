@@ -87,7 +87,8 @@ void Race::EndOfGroup() {
   groups_ = 0;
   over_ = ++round_ == kRounds || standing.size() < 2;
   if (over_) return;
-  for (size_t i = std::max<size_t>(2, (standing.size() + 1) / 2); i < standing.size(); ++i) all_[standing[i]].out = true;
+  for (size_t i = std::max<size_t>(2, (standing.size() + 1) / 2); i < standing.size(); ++i)
+    all_[standing[i]].out = true;
 }
 
 std::vector<Race::Place> Race::Order() const {

@@ -68,7 +68,8 @@ TEST(Race, HalvesAndOrdersByTime) {
 TEST(Race, EqualsRunToTheEnd) {
   const StreamNoise noise = {.between = 0.01, .within = 0.01, .tails = 0};
   size_t longest = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed) longest = std::max(longest, Play({{"a", 1}, {"b", 1}}, noise, seed).sizes.size());
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    longest = std::max(longest, Play({{"a", 1}, {"b", 1}}, noise, seed).sizes.size());
   EXPECT_EQ(longest, 14U);  // 2 + 4 + 8
 }
 

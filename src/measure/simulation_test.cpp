@@ -134,7 +134,8 @@ int Allowed(int tries, double share) {
 double GroupSigma(const StreamNoise& noise) {
   Stream stream(Seed::FromNumber(99));
   std::vector<RawUnit> units;
-  for (int group = 0; group < 400; ++group) PlayGroup(group, PlainArms(Constant(kReference)), noise, stream, "w", units);
+  for (int group = 0; group < 400; ++group)
+    PlayGroup(group, PlainArms(Constant(kReference)), noise, stream, "w", units);
   std::vector<double> ratios = Figures(units).LogRatios("w", "reference", "candidate");
   for (double& ratio : ratios) ratio = std::fabs(ratio);
   return 1.4826 * Median(ratios);

@@ -221,6 +221,12 @@ Ordered ToJson(const DecisionReport& r) {
     by_workload[workload] = row;
   }
   return {{"design", ToJson(r.design)},
+          {"power",
+           {{"sigma", Number(r.power.sigma)},
+            {"resolves", Number(r.power.resolves)},
+            {"groups", Number(r.power.groups)},
+            {"seconds", Number(r.power.seconds)},
+            {"threads", r.power.threads}}},
           {"decisions", List(r.decisions, [](const Decision& d) { return ToJson(d); })},
           {"floors", List(r.floors, [](const Floor& f) { return ToJson(f); })},
           {"rates", ToJson(r.rates)},
@@ -235,6 +241,11 @@ Ordered ToJson(const DecisionReport& r) {
 DecisionReport ReportFrom(const Json& j) {
   DecisionReport r;
   if (j.contains("design")) r.design = DesignFrom(j.at("design"));
+  if (j.contains("power")) {
+    const Json& p = j.at("power");
+    r.power = {Real(p.at("sigma")), Real(p.at("resolves")), Real(p.at("groups")), Real(p.at("seconds")),
+               p.at("threads")};
+  }
   r.decisions = FromList<Decision>(j.at("decisions"), DecisionFrom);
   r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
   r.rates = RatesFrom(j.at("rates"));

@@ -226,6 +226,12 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
       table.Add({workload, arm, Seconds(seconds), floor > 0 ? fmt::format("{:.3f}", floor / seconds) : "-"});
   }
   out += table.Render(width);
+  if (report.power.sigma > 0) {
+    out += Wrap(fmt::format("before the run this machine could resolve {:.1f} % in {} with {} thread{}",
+                            100 * report.power.resolves, Seconds(report.power.seconds), report.power.threads,
+                            report.power.threads == 1 ? "" : "s"),
+                width, "  ", "    ");
+  }
   for (const Floor& f : report.floors) {
     const bool bytes = f.bound_by.find("bandwidth") != std::string::npos;
     out += Wrap(fmt::format("floor of {}: {} by {} ({} in this run)", f.workload, Seconds(f.seconds), f.bound_by,

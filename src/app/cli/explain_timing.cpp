@@ -33,8 +33,9 @@ Result<Named> ParseAttemptName(const std::string& text) {
   Named named{slash == std::string::npos ? "" : text.substr(0, slash), 0};
   const auto end = std::from_chars(number.data(), number.data() + number.size(), named.ordinal);
   if (end.ec != std::errc() || end.ptr != number.data() + number.size() || named.ordinal < 1) {
-    return Error{ErrorCode::kInvalidInput,
-                 Printable(text) + " is no attempt; give its number, or CAMPAIGN/NUMBER (`assay ledger show` lists them)"};
+    return Error{
+        ErrorCode::kInvalidInput,
+        Printable(text) + " is no attempt; give its number, or CAMPAIGN/NUMBER (`assay ledger show` lists them)"};
   }
   return named;
 }
@@ -47,14 +48,13 @@ bool SameDecisions(std::vector<Decision> stored, const DecisionReport& report, c
     const auto& all = report.design.references;
     return std::find(all.begin(), all.end(), d.against) == all.end();
   });
-  return std::equal(stored.begin(), stored.end(), computed.begin(), computed.end(),
-                    [](const Decision& a, const Decision& b) {
-                      return a.against == b.against && a.workload == b.workload && a.kind == b.kind &&
-                             a.value == b.value && a.low == b.low && a.high == b.high && a.margin == b.margin &&
-                             a.groups == b.groups && a.reproduction_low == b.reproduction_low &&
-                             a.reproduction_high == b.reproduction_high && a.restarts == b.restarts &&
-                             a.bad_restarts == b.bad_restarts && a.group_log_ratios == b.group_log_ratios;
-                    });
+  return std::equal(
+      stored.begin(), stored.end(), computed.begin(), computed.end(), [](const Decision& a, const Decision& b) {
+        return a.against == b.against && a.workload == b.workload && a.kind == b.kind && a.value == b.value &&
+               a.low == b.low && a.high == b.high && a.margin == b.margin && a.groups == b.groups &&
+               a.reproduction_low == b.reproduction_low && a.reproduction_high == b.reproduction_high &&
+               a.restarts == b.restarts && a.bad_restarts == b.bad_restarts && a.group_log_ratios == b.group_log_ratios;
+      });
 }
 
 size_t GroupsIn(std::span<const RawUnit> units, bool census) {
@@ -66,9 +66,9 @@ size_t GroupsIn(std::span<const RawUnit> units, bool census) {
 }
 
 void ExplainDecision(const Decision& d, const DecisionReport& report, size_t width) {
-  Print(Wrap(fmt::format("against {} on {}: {}{}", d.against, d.workload, Name(d.kind),
-                         d.value ? " " + Times(*d.value) : ""),
-             width, "\n", "  "));
+  Print(Wrap(
+      fmt::format("against {} on {}: {}{}", d.against, d.workload, Name(d.kind), d.value ? " " + Times(*d.value) : ""),
+      width, "\n", "  "));
   TextTable looks({"look at", "margin", "faster by more", "slower by more", "needed"});
   for (const LookSeen& look : LooksAt(report.units, report.design, d.against, d.workload)) {
     looks.Add({fmt::format("{} groups", look.groups), fmt::format("{:.2f} %", 100 * std::expm1(look.margin)),
