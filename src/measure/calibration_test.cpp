@@ -111,6 +111,11 @@ TEST(RefuseCalibration, ClocksThatNoProcessorHas) {
          {"one alone is no number", [](Calibration& c) { c.peaks[0].clock_hz = kNaN; }, {"nan GHz"}}});
 }
 
+TEST(RefuseCalibration, AClockByItself) {
+  for (const double hz : {kNaN, kInfinity, 0.0, -4e9, 0.49e9, 7.1e9}) EXPECT_NE(RefuseClock(hz), std::nullopt) << hz;
+  for (const double hz : {0.5e9, 4e9, 7e9}) EXPECT_EQ(RefuseClock(hz), std::nullopt) << hz;
+}
+
 TEST(RefuseCalibration, PeaksAboveWhatThePipesGive) {
   const auto f32 = [](double rate) {
     return [rate](Calibration& c) {
