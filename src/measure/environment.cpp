@@ -56,6 +56,19 @@ double NumberOf(std::string_view text) {
   return value;
 }
 
+// How many numbers a list such as "0-3,8" has.
+int CountOfList(std::string_view list) {
+  int count = 0;
+  for (const std::string_view range : Split(list, ',')) {
+    const size_t dash = range.find('-');
+    if (range.empty()) continue;
+    const double first = NumberOf(range),
+                 last = dash == std::string_view::npos ? first : NumberOf(range.substr(dash + 1));
+    count += static_cast<int>(last - first) + 1;
+  }
+  return count;
+}
+
 double TickSeconds() { return 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
 struct ProcessTimes {
@@ -136,18 +149,33 @@ const std::vector<int>& AllowedProcessors() {
   return processors;
 }
 
+std::vector<CacheLevel> CacheLevels() {
+  std::vector<CacheLevel> levels;
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    const std::string text = ReadAll(folder + "size"), type = ReadAll(folder + "type");
+    const std::string_view size = Trim(text);
+    if (size.empty() || Trim(type) == "Instruction") continue;
+    CacheLevel level;
+    level.level = static_cast<int>(NumberOf(Trim(ReadAll(folder + "level"))));
+    level.bytes = static_cast<int64_t>(NumberOf(size));
+    if (size.back() == 'K') level.bytes <<= 10;
+    if (size.back() == 'M') level.bytes <<= 20;
+    level.sharers = std::max(1, CountOfList(Trim(ReadAll(folder + "shared_cpu_list"))));
+    levels.push_back(level);
+  }
+  std::sort(levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.level < b.level; });
+  return levels;
+}
+
 int64_t LastLevelCacheBytes() {
   int64_t most = 0;
-  for (int index = 0; index < 8; ++index) {
-    const std::string text = ReadAll(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    const std::string_view size = Trim(text);
-    if (size.empty()) continue;
-    int64_t bytes = static_cast<int64_t>(NumberOf(size));
-    if (size.back() == 'K') bytes <<= 10;
-    if (size.back() == 'M') bytes <<= 20;
-    most = std::max(most, bytes);
-  }
+  for (const CacheLevel& level : CacheLevels()) most = std::max(most, level.bytes);
   return most > 0 ? most : int64_t{32} << 20;
+}
+
+int64_t AvailableMemoryBytes() {
+  return static_cast<int64_t>(NumberOf(FieldOf(ReadAll("/proc/meminfo"), "MemAvailable"))) << 10;
 }
 
 Machine ThisMachine() {

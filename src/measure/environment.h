@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "record/attempt.h"
+#include "record/calibration.h"
 
 namespace assay {
 
@@ -20,8 +21,13 @@ Machine ThisMachine();
 // The processors this process may use, in order, as they were when first asked.
 const std::vector<int>& AllowedProcessors();
 
+// The data caches that a core sees, as the kernel names them, nearest first; none when it does not say.
+std::vector<CacheLevel> CacheLevels();
 // Bytes of the largest cache that a core sees; 32 MiB when the kernel does not say.
 int64_t LastLevelCacheBytes();
+
+// Bytes of memory that could be used without swapping; 0 when the kernel does not say.
+int64_t AvailableMemoryBytes();
 
 // What all processors and this process's own tree had used at one moment.
 struct CpuSnapshot {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/peak.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -11,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "measure/pages.h"
 #include "measure/peak_kernels.h"
 #include "measure/together.h"
 #include "numerics/statistics.h"
@@ -47,27 +46,6 @@ std::pair<double, std::vector<FmaSample>> SampleWith(int threads, int tries) {
   }
   return {cycles / Best(seconds[0]), samples};
 }
-
-// 2 MiB pages where the kernel gives them: else page faults, not passes, would be what it takes.
-class Memory {
- public:
-  explicit Memory(size_t bytes) : bytes_(bytes) {
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) return;
-    values_ = static_cast<float*>(mapped);
-    static_cast<void>(::madvise(mapped, bytes, MADV_HUGEPAGE));
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() {
-    if (values_ != nullptr) ::munmap(values_, bytes_);
-  }
-  float* values() const { return values_; }
-
- private:
-  size_t bytes_;
-  float* values_ = nullptr;
-};
 
 }  // namespace
 
@@ -130,7 +108,7 @@ PeakSample SamplePeak(int threads, int tries) {
 
 Result<Bandwidth> SampleBandwidth(int threads, int tries) {
   constexpr size_t kBytes = size_t{256} << 20;
-  const Memory memory(kBytes);
+  const Pages memory(kBytes);
   float* const values = memory.values();
   if (values == nullptr) return SystemError("256 MiB for the bandwidth probe", errno);
   constexpr size_t kValues = kBytes / sizeof(float);

@@ -1,42 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// All JSON of the nouns.  The library stays inside this file: headers and other rooms see strings.
+// All JSON of the nouns, but for the calibration's.  The library stays inside record/json_*: other headers and rooms
+// see strings.
 #include "record/json.h"
 
-#include <cmath>
-#include <functional>
-#include <nlohmann/json.hpp>
-
+#include "record/json_library.h"
 #include "record/json_value.h"
 
 namespace assay {
 namespace {
 
-using Json = nlohmann::json;
-using Ordered = nlohmann::ordered_json;
-
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-double Real(const Json& json) { return json.is_number() ? json.get<double>() : std::nan(""); }
-
-template <typename T, typename F>
-Ordered List(const std::vector<T>& items, F&& to_json) {
-  Ordered list = Ordered::array();
-  for (const T& item : items) list.push_back(to_json(item));
-  return list;
-}
-
-template <typename T, typename F>
-std::vector<T> FromList(const Json& list, F&& from_json) {
-  std::vector<T> items;
-  for (const Json& item : list) items.push_back(from_json(item));
-  return items;
-}
-
-// A stored name must be one we know: anything else means a damaged or newer file.
-template <typename T>
-T Known(std::optional<T> value, const Json& name) {
-  if (!value) throw std::runtime_error("unknown name " + name.dump());
-  return *value;
-}
+using json_library::Dump;
+using json_library::FromList;
+using json_library::Json;
+using json_library::Known;
+using json_library::List;
+using json_library::Number;
+using json_library::Ordered;
+using json_library::Parsed;
+using json_library::Real;
 
 Ordered ToJson(const CheckRecord& check) {
   return {{"name", check.name},
@@ -560,21 +541,6 @@ Ordered HeadJson(const Campaign& c) {
       {"command", c.command}};
   if (c.incumbent) out["incumbent"] = IncumbentJson(*c.incumbent);
   return out;
-}
-
-// Parses and converts; whatever the library throws becomes one kCorrupt error.
-template <typename T>
-Result<T> Parsed(std::string_view text, const char* what, const std::function<T(const Json&)>& convert) {
-  try {
-    return convert(Json::parse(text));
-  } catch (const std::exception& problem) {
-    return Error{ErrorCode::kCorrupt, std::string(what) + ": " + problem.what()};
-  }
-}
-
-// Text from outside may hold bytes that are no UTF-8; they are replaced, never thrown on.
-std::string Dump(const Ordered& json, int indent = -1) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ class Golden(Workspace):
         for name, command in (("help", ["--help"]), ("help_run", ["run", "--help"])):
             with self.subTest(name):
                 self.check(name, command, self.expect(DONE, *command).out)
-        for command in ("verify", "bench", "contract check", "init", "explain", "ledger", "report", "doctor"):
+        for command in ("verify", "bench", "contract check", "init", "explain", "ledger", "report", "doctor", "calibrate"):
             with self.subTest(command):
                 self.check_width(self.expect(DONE, *command.split(), "--help").out)
 

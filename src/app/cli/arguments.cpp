@@ -49,6 +49,16 @@ const CLI::Validator kPositive(
     },
     "SECONDS");
 
+const CLI::Validator kHours(
+    [](std::string& text) {
+      double value = std::nan("");
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool number = error == std::errc() && end == text.data() + text.size();
+      return number && value >= 0 && value < 1e6 ? std::string()
+                                                 : "wants a number of hours from 0 upward, got " + Printable(text);
+    },
+    "HOURS");
+
 // CLI11 wraps a minus sign around into a huge seed.
 const CLI::Validator kWhole(
     [](std::string& text) {
@@ -73,12 +83,13 @@ struct Line {
   RecheckArguments recheck;
   ReportArguments report;
   DoctorArguments doctor;
+  CalibrateArguments calibrate;
   RedteamArguments redteam;
   int threads = 0;
   std::string resume;
   std::vector<std::string> verify_knobs, bench_knobs;
   CLI::App *run_app, *verify_app, *bench_app, *contract_app, *check_app, *init_app, *explain_app, *ledger_app,
-      *recheck_app, *report_app, *doctor_app, *redteam_app;
+      *recheck_app, *report_app, *doctor_app, *calibrate_app, *redteam_app;
   CLI::Option* resume_option = nullptr;
   std::vector<CLI::Option*> threads_options;
 
@@ -179,6 +190,12 @@ struct Line {
     report_app->add_option("--out", report.out);
     doctor_app = Command(app, "doctor");
     doctor_app->add_option("--json", doctor.json);
+    calibrate_app = Command(app, "calibrate");
+    calibrate_app->add_flag("--force", calibrate.force);
+    calibrate_app->add_option("--max-age", calibrate.most_age_hours)->check(kHours);
+    // A count beyond the processors is answered with how many there are.
+    threads_options.push_back(calibrate_app->add_option("--threads", threads)->check(CLI::Range(1, 1000000)));
+    calibrate_app->add_option("--json", calibrate.json);
   }
 
   void AddRedteam() {
@@ -213,6 +230,7 @@ struct Line {
                                         {recheck_app, "recheck"},
                                         {report_app, "report"},
                                         {doctor_app, "doctor"},
+                                        {calibrate_app, "calibrate"},
                                         {redteam_app, "redteam"}}) {
       if (command->parsed()) return name;
     }
@@ -224,7 +242,7 @@ struct Line {
     for (const CLI::Option* option : threads_options) {
       if (option->count() > 0) asked_threads = threads;
     }
-    run.threads = verify.threads = bench.threads = asked_threads;
+    run.threads = verify.threads = bench.threads = calibrate.threads = asked_threads;
     if (resume_option->count() > 0) run.resume = resume;
     verify.knobs = Pairs(verify_knobs);
     bench.knobs = Pairs(bench_knobs);
@@ -238,6 +256,7 @@ struct Line {
     if (recheck_app->parsed()) return recheck;
     if (report_app->parsed()) return report;
     if (redteam_app->parsed()) return redteam;
+    if (calibrate_app->parsed()) return calibrate;
     return doctor;
   }
 };

@@ -78,6 +78,13 @@ struct DoctorArguments {
   std::string json;
 };
 
+struct CalibrateArguments {
+  bool force = false;
+  double most_age_hours = 24;
+  std::optional<int> threads;  // empty: as many as there are processors
+  std::string json;
+};
+
 struct RedteamArguments {
   std::string folder;  // "": the shipped corpus
   std::string contract;
@@ -95,7 +102,7 @@ struct ShowText {
 
 using Arguments = std::variant<ShowText, RunArguments, VerifyArguments, BenchArguments, CheckArguments, InitArguments,
                                ExplainArguments, LedgerArguments, RecheckArguments, ReportArguments, DoctorArguments,
-                               RedteamArguments>;
+                               CalibrateArguments, RedteamArguments>;
 
 // Usage errors are ShowText with exit code 4.
 Arguments ParseArguments(int argc, const char* const* argv);

@@ -25,6 +25,7 @@ Result<int> Command(const LedgerArguments& arguments);
 Result<int> Command(const RecheckArguments& arguments);
 Result<int> Command(const ReportArguments& arguments);
 Result<int> Command(const DoctorArguments& arguments);
+Result<int> Command(const CalibrateArguments& arguments);
 Result<int> Command(const RedteamArguments& arguments);
 Result<int> Command(const ShowText& text);
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "measure/calibration.h"
+#include "measure/calibration_tries.h"
+#include "measure/environment.h"
+#include "measure/pages.h"
+#include "measure/stream_kernels.h"
+#include "measure/together.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr size_t kLine = 64;
+
+// What a core of a shared host gets of a last level that many use, whatever its size.
+constexpr int64_t kMostOfLast = 8 * kMiB;
+constexpr int64_t kLeastMemory = 256 * kMiB, kMostMemory = 512 * kMiB;
+// A working set that is hardly larger than the nearer level would measure that one.
+constexpr double kBeyondNearer = 1.5;
+
+constexpr int kCacheTries = 30, kMemoryTries = 8, kLatencyTries = 15;
+// Of one try: a fraction of a millisecond, but long against the threads' coming and going.
+constexpr int64_t kBytesOfNearTry = 128 * kMiB, kBytesOfFarTry = 32 * kMiB;
+constexpr int64_t kNearLoads = 100'000, kFarLoads = 50'000;
+
+// Arrays begin at different places of a page: a load that has the lower address bits of an earlier
+// store waits for it.
+constexpr size_t kSkewValues = 22 * kLine / sizeof(float);
+constexpr size_t kArrays = 3;
+
+int64_t PerThread(const std::vector<WorkingSet>& sets) {
+  int64_t most = 0;
+  for (const WorkingSet& set : sets) most = std::max(most, set.bytes_per_thread);
+  return most;
+}
+
+size_t RegionBytes(int64_t bytes_per_thread) {
+  const size_t bytes = static_cast<size_t>(bytes_per_thread) + kArrays * kSkewValues * sizeof(float);
+  return (bytes + kHugePage - 1) / kHugePage * kHugePage;
+}
+
+void AddStreams(Calibration& calibration, const WorkingSet& set, int threads, float* memory, size_t region_values) {
+  const bool in_memory = set.level == "DRAM";
+  std::vector<std::function<void(int)>> works;
+  std::vector<StreamFigure> figures;
+  std::vector<double> moved;  // bytes of a try
+  for (const StreamKernel& kernel : StreamKernels()) {
+    // Bypassing the caches on the way to a cache says nothing.
+    if (kernel.around && !in_memory) continue;
+    const size_t all = static_cast<size_t>(set.bytes_per_thread) / sizeof(float);
+    const size_t values = all / static_cast<size_t>(kernel.arrays) / kStreamStep * kStreamStep;
+    const auto bytes = static_cast<int64_t>(values * sizeof(float)) * kernel.arrays;
+    const int64_t of_try = bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry;
+    const int64_t passes = std::max<int64_t>(1, of_try / bytes);
+    works.push_back([=, &kernel](int number) {
+      float* const begin = memory + region_values * static_cast<size_t>(number);
+      const auto array = [&](int index) { return begin + static_cast<size_t>(index) * (values + kSkewValues); };
+      kernel.run(array(kernel.arrays - 1), array(0), array(1), values, passes);
+    });
+    figures.push_back(
+        {set.level, std::string(kernel.access), kernel.around, threads, set.bytes_per_thread * threads, {}});
+    moved.push_back(static_cast<double>(bytes) * static_cast<double>(passes) * threads);
+  }
+  const auto seconds = TriesTogether(threads, in_memory ? kMemoryTries : kCacheTries, works);
+  for (size_t i = 0; i < figures.size(); ++i) {
+    figures[i].bytes_per_second = RateOf(moved[i], seconds[i]);
+    calibration.streams.push_back(std::move(figures[i]));
+  }
+}
+
+// Lines of `bytes` as one cycle in random order (Sattolo's shuffle): no prefetcher sees a pattern, and
+// no line is met again before all others were.
+void* MakeCycle(std::byte* begin, int64_t bytes) {
+  const size_t lines = static_cast<size_t>(bytes) / kLine;
+  std::vector<uint32_t> next(lines);
+  std::iota(next.begin(), next.end(), 0U);
+  std::mt19937_64 random(lines);
+  for (size_t i = lines - 1; i > 0; --i) std::swap(next[i], next[random() % i]);
+  for (size_t i = 0; i < lines; ++i) *reinterpret_cast<void**>(begin + i * kLine) = begin + next[i] * kLine;
+  return begin;
+}
+
+}  // namespace
+
+std::vector<WorkingSet> WorkingSets(const std::vector<CacheLevel>& caches, int threads, int64_t available_bytes,
+                                    std::vector<std::string>& notes) {
+  std::vector<WorkingSet> sets;
+  int64_t nearer = 0;
+  for (const CacheLevel& cache : caches) {
+    const std::string name = fmt::format("L{}", cache.level);
+    int64_t bytes = cache.bytes / 2 / std::min(cache.sharers, threads);
+    if (cache.level >= 3) bytes = std::min({bytes, cache.bytes / 4, kMostOfLast});
+    if (!(static_cast<double>(bytes) >= kBeyondNearer * static_cast<double>(nearer))) {
+      notes.push_back(
+          fmt::format("{} with {} threads: a thread's share cannot be told from the nearer level", name, threads));
+      bytes = 0;
+    }
+    nearer = std::max(nearer, cache.bytes);
+    sets.push_back({name, bytes});
+  }
+  if (caches.empty()) notes.emplace_back("the kernel does not say how large the caches are; memory alone was measured");
+  const int64_t last = nearer;
+  int64_t memory = std::clamp(4 * last, kLeastMemory, kMostMemory);
+  if (available_bytes > 0) memory = std::min(memory, available_bytes / 4);
+  if (memory < 4 * last) {
+    notes.push_back(fmt::format(
+        "DRAM: over {} MiB in all, though the last level is said to have {} MiB; part of it may come from there",
+        memory / kMiB, last / kMiB));
+  }
+  sets.push_back({"DRAM", memory / threads});
+  return sets;
+}
+
+Status CalibrateStreams(Calibration& calibration) {
+  calibration.streams.clear();
+  const int64_t available = AvailableMemoryBytes();
+  for (const int threads : ThreadCounts(calibration)) {
+    const std::vector<WorkingSet> sets = WorkingSets(calibration.caches, threads, available, calibration.notes);
+    const size_t region = RegionBytes(PerThread(sets));
+    const Pages memory(region * static_cast<size_t>(threads));
+    if (memory.bytes() == nullptr) return SystemError("memory for the bandwidth", errno);
+    const size_t region_values = region / sizeof(float);
+    // Touched by the thread that will use it.  Reading untouched memory would read one page of zeros.
+    const std::function<void(int)> touch[] = {[&](int number) {
+      float* const begin = memory.values() + region_values * static_cast<size_t>(number);
+      std::fill(begin, begin + region_values, 1.0F);
+    }};
+    TriesTogether(threads, 1, touch);
+    for (const WorkingSet& set : sets) {
+      if (set.bytes_per_thread > 0) AddStreams(calibration, set, threads, memory.values(), region_values);
+    }
+  }
+  return Ok();
+}
+
+Status CalibrateLatencies(Calibration& calibration) {
+  calibration.latencies.clear();
+  const std::vector<WorkingSet> sets = WorkingSets(calibration.caches, 1, AvailableMemoryBytes(), calibration.notes);
+  const Pages memory(static_cast<size_t>(PerThread(sets)));
+  if (memory.bytes() == nullptr) return SystemError("memory for the latency", errno);
+  for (const WorkingSet& set : sets) {
+    if (set.bytes_per_thread == 0) continue;
+    void* at = MakeCycle(memory.bytes(), set.bytes_per_thread);
+    const int64_t lines = set.bytes_per_thread / static_cast<int64_t>(kLine);
+    const bool in_memory = set.level == "DRAM";
+    const int64_t loads = set.bytes_per_thread < 4 * kMiB ? kNearLoads : kFarLoads;
+    const std::function<void(int)> warm[] = {[&](int) { at = ChasePointers(at, lines); }};
+    // Of memory each line is met once; of a cache the first time does not count.
+    if (!in_memory) TriesTogether(1, 1, warm);
+    const std::function<void(int)> chase[] = {[&](int) { at = ChasePointers(at, loads); }};
+    const auto seconds = TriesTogether(1, kLatencyTries, chase);
+    calibration.latencies.push_back({set.level, set.bytes_per_thread, TimeOf(seconds[0], static_cast<double>(loads))});
+  }
+  return Ok();
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the files that speak JSON share.  Only they may include this: everybody else sees strings.
+
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::json_library {
+
+using Json = nlohmann::json;
+using Ordered = nlohmann::ordered_json;
+
+inline Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+inline double Real(const Json& json) { return json.is_number() ? json.get<double>() : std::nan(""); }
+
+template <typename T, typename F>
+Ordered List(const std::vector<T>& items, F&& to_json) {
+  Ordered list = Ordered::array();
+  for (const T& item : items) list.push_back(to_json(item));
+  return list;
+}
+
+template <typename T, typename F>
+std::vector<T> FromList(const Json& list, F&& from_json) {
+  std::vector<T> items;
+  for (const Json& item : list) items.push_back(from_json(item));
+  return items;
+}
+
+// A stored name must be one we know: anything else means a damaged or newer file.
+template <typename T>
+T Known(std::optional<T> value, const Json& name) {
+  if (!value) throw std::runtime_error("unknown name " + name.dump());
+  return *value;
+}
+
+// Parses and converts; whatever the library throws becomes one kCorrupt error.
+template <typename T>
+Result<T> Parsed(std::string_view text, const char* what, const std::function<T(const Json&)>& convert) {
+  try {
+    return convert(Json::parse(text));
+  } catch (const std::exception& problem) {
+    return Error{ErrorCode::kCorrupt, std::string(what) + ": " + problem.what()};
+  }
+}
+
+// Text from outside may hold bytes that are no UTF-8; they are replaced, never thrown on.
+inline std::string Dump(const Ordered& json, int indent = -1) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace assay::json_library
