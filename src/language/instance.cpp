@@ -454,12 +454,7 @@ Result<std::optional<Rejected>> Instance::CheckMachine(std::chrono::nanoseconds 
   const auto changes = state_->session.ChangesSinceStart();
   unseen = !changes && !state_->session.spec().trusted;
   if (changes && !changes->empty()) {
-    Rejected rejected;
-    rejected.stage = stage;
-    rejected.reason = Reason::kMachineState;
-    rejected.check = "machine state";
-    rejected.evidence = Join(*changes, "; ");
-    return std::optional(std::move(rejected));
+    return std::optional(Rejected{stage, Reason::kMachineState, "machine state", Join(*changes, "; "), {}});
   }
   ASSAY_TRY(UnitOutcome outcome, state_->session.Inspect(limit));
   if (const auto* completed = std::get_if<Completed>(&outcome)) {

@@ -44,7 +44,8 @@ Result<Power> MeasurePower(KernelTimer::State& state, Course& course, const Arti
   // Both arms are the same bytes, so the centre is known.
   for (double& ratio : ratios) ratio = std::fabs(ratio);
   power.sigma = 1.4826 * Median(ratios);
-  const SequentialDesign design = GroupSequential(state.options.alpha / static_cast<double>(std::max<size_t>(1, references)));
+  const SequentialDesign design =
+      GroupSequential(state.options.alpha / static_cast<double>(std::max<size_t>(1, references)));
   const double margin = std::max({std::log1p(state.options.asked_margin), kLeastMargin,
                                   2 * 1.2533 * power.sigma / std::sqrt(design.looks.front().groups)});
   power.resolves = std::expm1(ResolvableEffect(design, margin, power.sigma, kWanted));

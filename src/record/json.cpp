@@ -9,8 +9,11 @@
 namespace assay {
 namespace {
 
+using json_library::As;
 using json_library::Dump;
 using json_library::FromList;
+using json_library::Get;
+using json_library::GetOr;
 using json_library::Json;
 using json_library::Known;
 using json_library::List;
@@ -18,6 +21,7 @@ using json_library::Number;
 using json_library::Ordered;
 using json_library::Parsed;
 using json_library::Real;
+using json_library::Take;
 
 Ordered ToJson(const CheckRecord& check) {
   return {{"name", check.name},
@@ -27,7 +31,8 @@ Ordered ToJson(const CheckRecord& check) {
 }
 CheckRecord CheckFrom(const Json& j) {
   // Rows of before it was kept have none.
-  return {j.at("name"), j.at("cases"), Real(j.at("seconds")), j.value("not_checked", std::vector<std::string>())};
+  return {As(j.at("name")), As(j.at("cases")), Real(j.at("seconds")),
+          GetOr(j, "not_checked", std::vector<std::string>())};
 }
 
 Ordered ToJson(const Rejected& r) {
@@ -35,10 +40,10 @@ Ordered ToJson(const Rejected& r) {
 }
 Rejected RejectedFrom(const Json& j) {
   Rejected r;
-  r.stage = Known(ParseStage(j.at("stage").get<std::string>()), j.at("stage"));
-  r.reason = Known(ParseReason(j.at("reason").get<std::string>()), j.at("reason"));
-  r.check = j.at("check");
-  r.evidence = j.at("evidence");
+  r.stage = Known(ParseStage(Get<std::string>(j.at("stage"))), j.at("stage"));
+  r.reason = Known(ParseReason(Get<std::string>(j.at("reason"))), j.at("reason"));
+  Take(r.check, j.at("check"));
+  Take(r.evidence, j.at("evidence"));
   return r;
 }
 
@@ -51,8 +56,8 @@ Ordered ToJson(const Estimate& e) {
           {"dropped", e.dropped}};
 }
 Estimate EstimateFrom(const Json& j) {
-  return {j.at("workload"), Real(j.at("seconds")),        Real(j.at("ratio")),
-          j.at("groups"),   Real(j.at("floor_fraction")), j.at("dropped")};
+  return {As(j.at("workload")), Real(j.at("seconds")),        Real(j.at("ratio")),
+          As(j.at("groups")),   Real(j.at("floor_fraction")), As(j.at("dropped"))};
 }
 
 // The shape that `assay run --json` promises: {NAME: {seconds, estimate {value, groups}, floor_fraction}}.
@@ -75,7 +80,7 @@ Ordered ToJson(const Floor& f) {
           {"bytes", Number(f.bytes)}};
 }
 Floor FloorFrom(const Json& j) {
-  return {j.at("workload"),          j.at("bound_by"),         Real(j.at("seconds")),
+  return {As(j.at("workload")),      As(j.at("bound_by")),     Real(j.at("seconds")),
           Real(j.at("peak_in_run")), Real(j.at("operations")), Real(j.at("bytes"))};
 }
 
@@ -90,14 +95,8 @@ Ordered ToJson(const MachineRates& r) {
           {"refused", r.refused}};
 }
 MachineRates RatesFrom(const Json& j) {
-  return {Real(j.at("f32_peak_1t")),
-          Real(j.at("f32_peak")),
-          Real(j.at("copy_bytes")),
-          Real(j.at("triad_bytes")),
-          Real(j.at("clock_hz")),
-          j.at("lanes"),
-          j.at("pipes"),
-          j.at("refused")};
+  return {Real(j.at("f32_peak_1t")), Real(j.at("f32_peak")), Real(j.at("copy_bytes")), Real(j.at("triad_bytes")),
+          Real(j.at("clock_hz")),    As(j.at("lanes")),      As(j.at("pipes")),        As(j.at("refused"))};
 }
 
 Ordered ToJson(const Decision& d) {
@@ -121,23 +120,23 @@ Ordered ToJson(const Decision& d) {
 }
 Decision DecisionFrom(const Json& j) {
   Decision d;
-  d.against = j.at("against");
-  d.workload = j.at("workload");
-  d.kind = Known(ParseDecision(j.at("decision").get<std::string>()), j.at("decision"));
-  if (!j.at("value").is_null()) d.value = j.at("value").get<double>();
+  Take(d.against, j.at("against"));
+  Take(d.workload, j.at("workload"));
+  d.kind = Known(ParseDecision(Get<std::string>(j.at("decision"))), j.at("decision"));
+  if (!j.at("value").is_null()) d.value = Get<double>(j.at("value"));
   d.low = Real(j.at("low"));
   d.high = Real(j.at("high"));
   d.reproduction_low = Real(j.at("reproduction").at("low"));
   d.reproduction_high = Real(j.at("reproduction").at("high"));
-  d.groups = j.at("groups");
-  d.redrawn = j.at("redrawn");
+  Take(d.groups, j.at("groups"));
+  Take(d.redrawn, j.at("redrawn"));
   d.margin = Real(j.at("margin"));
   d.alpha = Real(j.at("alpha"));
   for (const Json& value : j.at("group_log_ratios")) d.group_log_ratios.push_back(Real(value));
   // Rows of before they were counted have none.
-  d.restarts = j.value("restarts", 0);
-  d.bad_restarts = j.value("bad_restarts", 0);
-  d.note = j.at("note");
+  d.restarts = GetOr(j, "restarts", 0);
+  d.bad_restarts = GetOr(j, "bad_restarts", 0);
+  Take(d.note, j.at("note"));
   return d;
 }
 
@@ -159,20 +158,20 @@ Ordered ToJson(const DecisionDesign& d) {
 }
 DecisionDesign DesignFrom(const Json& j) {
   DecisionDesign d;
-  d.winner = j.at("winner");
-  d.copy = j.at("copy");
-  d.references = j.at("references").get<std::vector<std::string>>();
-  d.workloads = j.at("workloads").get<std::vector<std::string>>();
-  d.witness = j.at("witness");
-  d.witness_copy = j.at("witness_copy");
-  d.planted = j.at("planted");
-  d.plant = j.at("plant");
-  d.control_found_before = j.at("control_found_before");
-  d.alpha = j.at("alpha");
-  d.asked_margin = j.at("asked_margin");
-  d.between_runs = j.at("between_runs");
-  d.most_groups = j.at("most_groups");
-  d.bad_share = j.at("bad_share");
+  Take(d.winner, j.at("winner"));
+  Take(d.copy, j.at("copy"));
+  d.references = Get<std::vector<std::string>>(j.at("references"));
+  d.workloads = Get<std::vector<std::string>>(j.at("workloads"));
+  Take(d.witness, j.at("witness"));
+  Take(d.witness_copy, j.at("witness_copy"));
+  Take(d.planted, j.at("planted"));
+  Take(d.plant, j.at("plant"));
+  Take(d.control_found_before, j.at("control_found_before"));
+  Take(d.alpha, j.at("alpha"));
+  Take(d.asked_margin, j.at("asked_margin"));
+  Take(d.between_runs, j.at("between_runs"));
+  Take(d.most_groups, j.at("most_groups"));
+  Take(d.bad_share, j.at("bad_share"));
   return d;
 }
 
@@ -181,8 +180,8 @@ Ordered ToJson(const RawUnit& u) {
 }
 RawUnit UnitFrom(const Json& j) {
   // Rows of before there was a census have nine fields.
-  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4),
-          j.at(5), j.at(6), j.at(7), j.at(8), j.size() > 9 && j.at(9).get<bool>()};
+  return {As(j.at(0)), As(j.at(1)), As(j.at(2)), As(j.at(3)), As(j.at(4)),
+          As(j.at(5)), As(j.at(6)), As(j.at(7)), As(j.at(8)), j.size() > 9 && Get<bool>(j.at(9))};
 }
 
 Ordered ToJson(const Ranked& r) {
@@ -225,7 +224,7 @@ DecisionReport ReportFrom(const Json& j) {
   if (j.contains("power")) {
     const Json& p = j.at("power");
     r.power = {Real(p.at("sigma")), Real(p.at("resolves")), Real(p.at("groups")), Real(p.at("seconds")),
-               p.at("threads")};
+               As(p.at("threads"))};
   }
   r.decisions = FromList<Decision>(j.at("decisions"), DecisionFrom);
   r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
@@ -234,12 +233,12 @@ DecisionReport ReportFrom(const Json& j) {
   for (const auto& [workload, arms] : j.at("workload_seconds").items()) {
     for (const auto& [arm, value] : arms.items()) r.workload_seconds[workload][arm] = Real(value);
   }
-  r.winner = j.at("winner").at("arm");
+  Take(r.winner, j.at("winner").at("arm"));
   r.winner_low = Real(j.at("winner").at("low"));
   r.winner_high = Real(j.at("winner").at("high"));
   r.aa_low = Real(j.at("aa").at("low"));
   r.aa_high = Real(j.at("aa").at("high"));
-  r.control_found = j.at("control_found");
+  Take(r.control_found, j.at("control_found"));
   r.units = FromList<RawUnit>(j.at("units"), UnitFrom);
   r.seconds_spent = Real(j.at("seconds_spent"));
   return r;
@@ -265,9 +264,9 @@ Ordered ToJson(const Machine& m) {
           {"gaps", m.gaps}};
 }
 Machine MachineFrom(const Json& j) {
-  return {j.at("id"),           j.at("processor"), j.at("kernel"),
-          j.at("distribution"), j.at("cores"),     Real(j.at("memory_gib")),
-          j.at("features"),     j.at("walls"),     j.at("gaps")};
+  return {As(j.at("id")),           As(j.at("processor")), As(j.at("kernel")),
+          As(j.at("distribution")), As(j.at("cores")),     Real(j.at("memory_gib")),
+          As(j.at("features")),     As(j.at("walls")),     As(j.at("gaps"))};
 }
 
 Ordered ToJson(const ReferenceRecord& r) {
@@ -322,14 +321,14 @@ Ordered StoredArtifact(const Artifact& a) {
 }
 Artifact ArtifactFrom(const Json& j) {
   Artifact a;
-  a.id = j.at("id");
-  a.candidate = j.at("candidate");
-  a.file_hash = j.at("file_hash");
-  a.twin = j.at("twin");
-  a.path = j.at("path").get<std::string>();
-  a.name = j.at("name");
-  a.compiler = j.at("compiler");
-  a.command = j.at("command").get<std::vector<std::string>>();
+  Take(a.id, j.at("id"));
+  Take(a.candidate, j.at("candidate"));
+  Take(a.file_hash, j.at("file_hash"));
+  Take(a.twin, j.at("twin"));
+  a.path = Get<std::string>(j.at("path"));
+  Take(a.name, j.at("name"));
+  Take(a.compiler, j.at("compiler"));
+  a.command = Get<std::vector<std::string>>(j.at("command"));
   a.build_seconds = Real(j.at("build_seconds"));
   return a;
 }
@@ -365,40 +364,40 @@ Ordered StoredAttempt(const Attempt& a) {
 Attempt AttemptFrom(const Json& j) {
   Attempt a;
   Candidate& c = a.proposal.candidate;
-  a.ordinal = j.at("ordinal");
-  c.language = j.at("language");
-  c.template_name = j.at("template");
-  c.source_hash = j.at("source");
-  c.knobs = j.at("knobs").get<KnobValues>();
-  c.defaults = j.at("defaults").get<KnobValues>();
-  c.flags = j.at("flags").get<std::vector<std::string>>();
-  c.id = j.at("candidate");
-  a.proposal.parents = j.at("parents").get<std::vector<int64_t>>();
-  a.proposal.proposer = j.at("proposer");
-  a.proposal.hypothesis = j.at("hypothesis");
-  a.outcome = Known(ParseOutcome(j.at("outcome").get<std::string>()), j.at("outcome"));
-  a.stage = Known(ParseStage(j.at("stage").get<std::string>()), j.at("stage"));
-  a.trust = Known(ParseTrust(j.at("trust").get<std::string>()), j.at("trust"));
-  for (const Json& note : j.at("notes")) a.notes.push_back(Known(ParseNote(note.get<std::string>()), note));
-  a.failure = j.at("failure");
+  Take(a.ordinal, j.at("ordinal"));
+  Take(c.language, j.at("language"));
+  Take(c.template_name, j.at("template"));
+  Take(c.source_hash, j.at("source"));
+  c.knobs = Get<KnobValues>(j.at("knobs"));
+  c.defaults = Get<KnobValues>(j.at("defaults"));
+  c.flags = Get<std::vector<std::string>>(j.at("flags"));
+  Take(c.id, j.at("candidate"));
+  a.proposal.parents = FromList<int64_t>(j.at("parents"), Get<int64_t>);
+  Take(a.proposal.proposer, j.at("proposer"));
+  Take(a.proposal.hypothesis, j.at("hypothesis"));
+  a.outcome = Known(ParseOutcome(Get<std::string>(j.at("outcome"))), j.at("outcome"));
+  a.stage = Known(ParseStage(Get<std::string>(j.at("stage"))), j.at("stage"));
+  a.trust = Known(ParseTrust(Get<std::string>(j.at("trust"))), j.at("trust"));
+  for (const Json& note : j.at("notes")) a.notes.push_back(Known(ParseNote(Get<std::string>(note)), note));
+  Take(a.failure, j.at("failure"));
   a.checks = FromList<CheckRecord>(j.at("checks"), CheckFrom);
   a.estimates = FromList<Estimate>(j.at("estimates"), EstimateFrom);
-  a.inspection = j.at("inspection").get<std::map<std::string, std::string>>();
+  a.inspection = Get<std::map<std::string, std::string>>(j.at("inspection"));
   const Json& s = j.at("seconds");
   a.seconds = {Real(s.at("build")), Real(s.at("screen")), Real(s.at("verify")), Real(s.at("measure")),
                Real(s.at("exam"))};
   if (j.contains("rejected")) a.rejected = RejectedFrom(j.at("rejected"));
   if (j.contains("artifact")) a.artifact = ArtifactFrom(j.at("artifact"));
-  if (j.contains("duplicate_of")) a.duplicate_of = j.at("duplicate_of").get<int64_t>();
+  if (j.contains("duplicate_of")) a.duplicate_of = Get<int64_t>(j.at("duplicate_of"));
   return a;
 }
 
 ReferenceRecord ReferenceFrom(const Json& j) {
   ReferenceRecord r;
-  r.name = j.at("name");
-  r.kind = j.at("kind");
-  r.flags = j.at("flags").get<std::vector<std::string>>();
-  r.kernel_family = j.at("kernel_family");
+  Take(r.name, j.at("name"));
+  Take(r.kind, j.at("kind"));
+  r.flags = Get<std::vector<std::string>>(j.at("flags"));
+  Take(r.kernel_family, j.at("kernel_family"));
   r.workloads = FromList<Estimate>(j.at("estimates"), EstimateFrom);
   if (j.contains("rejected")) r.rejected = RejectedFrom(j.at("rejected"));
   return r;
@@ -407,25 +406,26 @@ ReferenceRecord ReferenceFrom(const Json& j) {
 Ranking RankingFrom(const Json& j) {
   Ranking r;
   r.order = FromList<Ranked>(j.at("order"), [](const Json& x) {
-    return Ranked{x.at("artifact"), Real(x.at("log_ratio")), x.at("groups"), x.at("stopped_early")};
+    return Ranked{As(x.at("artifact")), Real(x.at("log_ratio")), As(x.at("groups")), As(x.at("stopped_early"))};
   });
-  for (const Json& x : j.at("rejected")) r.rejected.emplace_back(x.at("artifact"), RejectedFrom(x.at("rejected")));
+  for (const Json& x : j.at("rejected"))
+    r.rejected.emplace_back(Get<Digest>(x.at("artifact")), RejectedFrom(x.at("rejected")));
   r.seconds_spent = Real(j.at("seconds_spent"));
   return r;
 }
 
 Admission AdmissionFrom(const Json& j) {
   Admission a;
-  a.admitted = j.at("admitted");
+  Take(a.admitted, j.at("admitted"));
   a.cases = FromList<AdmissionCase>(j.at("cases"), [](const Json& x) {
-    return AdmissionCase{x.at("name"), x.at("must_pass"), Real(x.at("worst_over_limit")), x.at("worst_regime"),
-                         x.at("as_expected")};
+    return AdmissionCase{As(x.at("name")), As(x.at("must_pass")), Real(x.at("worst_over_limit")),
+                         As(x.at("worst_regime")), As(x.at("as_expected"))};
   });
-  a.complaints = j.at("complaints").get<std::vector<std::string>>();
+  a.complaints = Get<std::vector<std::string>>(j.at("complaints"));
   a.smallest_mutant = Real(j.at("smallest_mutant"));
   a.largest_honest = Real(j.at("largest_honest"));
   a.seconds = Real(j.at("seconds"));
-  a.gate_version = j.at("gate_version");
+  Take(a.gate_version, j.at("gate_version"));
   return a;
 }
 
@@ -438,8 +438,8 @@ Ordered ToJson(const ControlRecord& c) {
 }
 ControlRecord ControlFrom(const Json& j) {
   ControlRecord c;
-  c.name = j.at("name");
-  c.must_pass = j.at("must_pass");
+  Take(c.name, j.at("name"));
+  Take(c.must_pass, j.at("must_pass"));
   if (!j.at("rejected").is_null()) c.rejected = RejectedFrom(j.at("rejected"));
   c.seconds = Real(j.at("seconds"));
   return c;
@@ -447,20 +447,20 @@ ControlRecord ControlFrom(const Json& j) {
 
 Campaign HeadFrom(const Json& j) {
   Campaign c;
-  c.id = j.at("id");
-  c.contract = j.at("contract");
-  c.contract_hash = j.at("contract_hash");
+  Take(c.id, j.at("id"));
+  Take(c.contract, j.at("contract"));
+  Take(c.contract_hash, j.at("contract_hash"));
   c.machine = MachineFrom(j.at("machine"));
-  c.versions = j.at("versions").get<Versions>();
-  c.strategy = j.at("strategy");
-  c.seed = j.at("seed");
-  c.seed_hash = j.at("seed_hash");
-  c.threads = j.at("threads");
-  c.budget = {j.at("budget").at("attempts"), j.at("budget").at("spent"), Real(j.at("budget").at("seconds"))};
-  c.command = j.at("command");
+  c.versions = Get<Versions>(j.at("versions"));
+  Take(c.strategy, j.at("strategy"));
+  Take(c.seed, j.at("seed"));
+  Take(c.seed_hash, j.at("seed_hash"));
+  Take(c.threads, j.at("threads"));
+  c.budget = {As(j.at("budget").at("attempts")), As(j.at("budget").at("spent")), Real(j.at("budget").at("seconds"))};
+  Take(c.command, j.at("command"));
   c.wall_seconds = Real(j.at("wall_seconds"));
-  c.stopped.why = j.at("stopped").at("why");
-  c.stopped.untried = j.at("stopped").at("untried").get<std::vector<std::string>>();
+  Take(c.stopped.why, j.at("stopped").at("why"));
+  c.stopped.untried = Get<std::vector<std::string>>(j.at("stopped").at("untried"));
   c.rates = RatesFrom(j.at("rates"));
   for (const auto& [stage, seconds] : j.at("seconds_by_stage").items()) c.seconds_by_stage[stage] = Real(seconds);
   // A ledger of before has none.
@@ -468,8 +468,8 @@ Campaign HeadFrom(const Json& j) {
   if (j.contains("incumbent")) {
     const Json& i = j.at("incumbent");
     Incumbent incumbent;
-    incumbent.attempt = i.at("attempt");
-    incumbent.examined = i.at("examined");
+    Take(incumbent.attempt, i.at("attempt"));
+    Take(incumbent.examined, i.at("examined"));
     incumbent.floor_fraction = Real(i.at("floor_fraction"));
     incumbent.floor_low = Real(i.at("floor_interval").at("low"));
     incumbent.floor_high = Real(i.at("floor_interval").at("high"));
@@ -508,13 +508,13 @@ Ordered ToJson(const Recheck& r) {
 }
 Recheck RecheckFrom(const Json& j) {
   Recheck r;
-  r.campaign = j.at("campaign");
-  r.attempt = j.at("attempt");
-  r.versions = j.at("versions").get<Versions>();
+  Take(r.campaign, j.at("campaign"));
+  Take(r.attempt, j.at("attempt"));
+  r.versions = Get<Versions>(j.at("versions"));
   if (j.contains("rejected")) r.rejected = RejectedFrom(j.at("rejected"));
   r.checks = FromList<CheckRecord>(j.at("checks"), CheckFrom);
   r.seconds = Real(j.at("seconds"));
-  r.when = j.at("when");
+  Take(r.when, j.at("when"));
   return r;
 }
 

@@ -6,14 +6,17 @@
 namespace assay {
 namespace {
 
+using json_library::As;
 using json_library::Dump;
 using json_library::FromList;
+using json_library::Get;
 using json_library::Json;
 using json_library::List;
 using json_library::Number;
 using json_library::Ordered;
 using json_library::Parsed;
 using json_library::Real;
+using json_library::Take;
 
 // A file of another form is measured anew.
 constexpr const char* kFormat = "assay.calibration.1";
@@ -22,7 +25,7 @@ Ordered ToJson(const BestAndMedian& tries) { return {{"best", Number(tries.best)
 BestAndMedian TriesFrom(const Json& j) { return {Real(j.at("best")), Real(j.at("median"))}; }
 
 Ordered ToJson(const CacheLevel& c) { return {{"level", c.level}, {"bytes", c.bytes}, {"sharers", c.sharers}}; }
-CacheLevel CacheFrom(const Json& j) { return {j.at("level"), j.at("bytes"), j.at("sharers")}; }
+CacheLevel CacheFrom(const Json& j) { return {As(j.at("level")), As(j.at("bytes")), As(j.at("sharers"))}; }
 
 Ordered ToJson(const PeakFigure& p) {
   return {{"element", p.element},
@@ -33,8 +36,8 @@ Ordered ToJson(const PeakFigure& p) {
           {"clock_hz", Number(p.clock_hz)}};
 }
 PeakFigure PeakFrom(const Json& j) {
-  return {j.at("element"),       j.at("kernel"), j.at("lanes"), j.at("threads"), TriesFrom(j.at("per_second")),
-          Real(j.at("clock_hz"))};
+  return {As(j.at("element")),           As(j.at("kernel")),    As(j.at("lanes")), As(j.at("threads")),
+          TriesFrom(j.at("per_second")), Real(j.at("clock_hz"))};
 }
 
 Ordered ToJson(const StreamFigure& s) {
@@ -42,21 +45,21 @@ Ordered ToJson(const StreamFigure& s) {
           {"threads", s.threads}, {"bytes", s.bytes},   {"bytes_per_second", ToJson(s.bytes_per_second)}};
 }
 StreamFigure StreamFrom(const Json& j) {
-  return {j.at("level"),   j.at("access"), j.at("around"),
-          j.at("threads"), j.at("bytes"),  TriesFrom(j.at("bytes_per_second"))};
+  return {As(j.at("level")),   As(j.at("access")), As(j.at("around")),
+          As(j.at("threads")), As(j.at("bytes")),  TriesFrom(j.at("bytes_per_second"))};
 }
 
 Ordered ToJson(const LatencyFigure& l) {
   return {{"level", l.level}, {"bytes", l.bytes}, {"seconds", ToJson(l.seconds)}};
 }
-LatencyFigure LatencyFrom(const Json& j) { return {j.at("level"), j.at("bytes"), TriesFrom(j.at("seconds"))}; }
+LatencyFigure LatencyFrom(const Json& j) { return {As(j.at("level")), As(j.at("bytes")), TriesFrom(j.at("seconds"))}; }
 
 Ordered ToJson(const OverheadFigure& c) {
   return {{"what", Name(c.what)}, {"threads", c.threads}, {"seconds", ToJson(c.seconds)}};
 }
 OverheadFigure CostFrom(const Json& j) {
   for (const Overhead cost : AllOverheads()) {
-    if (Name(cost) == j.at("what").get<std::string>()) return {cost, j.at("threads"), TriesFrom(j.at("seconds"))};
+    if (Name(cost) == Get<std::string>(j.at("what"))) return {cost, As(j.at("threads")), TriesFrom(j.at("seconds"))};
   }
   throw std::runtime_error("unknown cost " + j.at("what").dump());
 }
@@ -82,21 +85,21 @@ Ordered ToJson(const Calibration& c) {
 Calibration CalibrationFrom(const Json& j) {
   if (j.at("format") != kFormat) throw std::runtime_error("unknown format " + j.at("format").dump());
   Calibration c;
-  c.machine = j.at("machine");
-  c.processor = j.at("processor");
-  c.kernel = j.at("kernel");
-  c.cores = j.at("cores");
-  c.threads = j.at("threads");
+  Take(c.machine, j.at("machine"));
+  Take(c.processor, j.at("processor"));
+  Take(c.kernel, j.at("kernel"));
+  Take(c.cores, j.at("cores"));
+  Take(c.threads, j.at("threads"));
   c.caches = FromList<CacheLevel>(j.at("caches"), CacheFrom);
-  c.when = j.at("when");
+  Take(c.when, j.at("when"));
   c.seconds_spent = Real(j.at("seconds_spent"));
   c.peaks = FromList<PeakFigure>(j.at("peaks"), PeakFrom);
   c.streams = FromList<StreamFigure>(j.at("streams"), StreamFrom);
   c.latencies = FromList<LatencyFigure>(j.at("latencies"), LatencyFrom);
   c.overheads = FromList<OverheadFigure>(j.at("overheads"), CostFrom);
   const Json& noise = j.at("noise");
-  c.noise = {noise.at("pairs"), Real(noise.at("median")), Real(noise.at("p90"))};
-  c.notes = j.at("notes").get<std::vector<std::string>>();
+  c.noise = {As(noise.at("pairs")), Real(noise.at("median")), Real(noise.at("p90"))};
+  c.notes = Get<std::vector<std::string>>(j.at("notes"));
   return c;
 }
 

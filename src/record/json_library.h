@@ -3,7 +3,12 @@
 
 // What the files that speak JSON share.  Only they may include this: everybody else sees strings.
 
+// Nothing turns into a number, or a text, that was not asked for.
+#define JSON_USE_IMPLICIT_CONVERSIONS 0
+
 #include <cmath>
+#include <concepts>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -11,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +28,40 @@ using Ordered = nlohmann::ordered_json;
 
 inline Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 inline double Real(const Json& json) { return json.is_number() ? json.get<double>() : std::nan(""); }
+
+// An integer is one that is written as one and fits.  The library would convert what is neither, which has no meaning
+// beyond the type's range.
+template <typename T>
+T Get(const Json& json) {
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.get<uint64_t>())
+                      : json.is_number_integer() ? std::in_range<T>(json.get<int64_t>())
+                                                 : false;
+    if (!fits) throw std::runtime_error(json.dump() + " is no integer of this field");
+  }
+  return json.get<T>();
+}
+template <typename T>
+void Take(T& field, const Json& json) {
+  field = Get<T>(json);
+}
+// The same as whatever it initialises.
+class As {
+ public:
+  explicit As(const Json& json) : json_(json) {}
+  template <typename T>
+  operator T() const {  // NOLINT: that it is implicit is its purpose
+    return Get<T>(json_);
+  }
+
+ private:
+  const Json& json_;
+};
+// Of what rows of an earlier version do not have.
+template <typename T>
+T GetOr(const Json& json, const char* key, T otherwise) {
+  return json.contains(key) ? Get<T>(json.at(key)) : otherwise;
+}
 
 template <typename T, typename F>
 Ordered List(const std::vector<T>& items, F&& to_json) {
