@@ -6,6 +6,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,16 +14,50 @@ import time
 import figures
 
 CLAIMS = ("FASTER", "SLOWER")
-# The toy's kernel with a loop of known length behind it: a millisecond of one thread that no compiler removes.
+# The toy's kernel with a loop of known length behind it, on each thread of the team: no compiler removes it.
 SPINNER = """// assay:template spinner
 // assay:knob LOOPS = {loops} default {first}
-#include <stdint.h>
+// assay:flag -O2
+// assay:flag -fopenmp
 #include <assay/contract.h>
+#include <stdint.h>
 extern "C" void toy_scale_add(const float* x, float* y, int64_t B, int64_t N, float a, float b) {{
-  for (int64_t i = 0; i < B * N; ++i) y[i] = a * x[i] + b;
-  for (volatile int64_t spent = 0; spent < LOOPS; spent = spent + 1) {{
+#pragma omp parallel for
+  for (int64_t row = 0; row < B; ++row) {{
+    for (int64_t i = row * N; i < (row + 1) * N; ++i) y[i] = a * x[i] + b;
+    for (volatile int64_t spent = 0; spent < LOOPS / B; spent = spent + 1) {{
+    }}
   }}
 }}
+"""
+# The same shared object called again and again in one process: what anybody else would measure.
+LOOP = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static int64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000LL + t.tv_nsec; }
+static int less(const void* a, const void* b) { int64_t x = *(const int64_t*)a, y = *(const int64_t*)b; return (x > y) - (x < y); }
+int main(int count, char** words) {
+  void* object = dlopen(words[1], RTLD_NOW);
+  if (count < 2 || !object) { fprintf(stderr, "%s\\n", dlerror()); return 1; }
+  void (*kernel)(const float*, float*, int64_t, int64_t, float, float) =
+      (void (*)(const float*, float*, int64_t, int64_t, float, float))dlsym(object, "toy_scale_add");
+  float *x = aligned_alloc(64, 262144), *y = aligned_alloc(64, 262144);
+  for (int i = 0; i < 65536; ++i) { x[i] = 1; y[i] = 0; }
+  enum { kCalls = 4000 };
+  static int64_t taken[kCalls];
+  for (int i = 0; i < kCalls; ++i) {
+    const int64_t start = now();
+    kernel(x, y, 64, 1024, 2, 1);
+    taken[i] = now() - start;
+  }
+  qsort(taken, kCalls, sizeof taken[0], less);
+  printf("%lld\\n", (long long)taken[kCalls / 2]);
+  return 0;
+}
 """
 TOY = figures.ROOT / "tests/data/toy/toy_scale_add"
 
@@ -61,9 +96,9 @@ def against_itself(folder, tries):
     return claims <= 1
 
 
-def spinner(folder):
-    """A file whose LOOPS take about a millisecond here, and its two settings."""
-    def seconds(loops):
+def spinner(folder, seconds_a_call=1e-3, threads=1):
+    """A file whose LOOPS take about so long here, and a setting that takes 3 % longer."""
+    def took(loops):
         began = time.perf_counter()
         os.system(f"{binary} {loops}")
         return time.perf_counter() - began
@@ -76,9 +111,9 @@ def spinner(folder):
         if os.system(f"cc -O2 -o {binary} {source}") != 0:
             sys.exit("no C compiler to size the spinner with")
         many = 200_000_000
-        rate = many / min(seconds(many) - seconds(0) for _ in range(3))
-    plain = int(rate * 1e-3)
-    slow = int(plain * 1.03)
+        rate = many / min(took(many) - took(0) for _ in range(3))
+    plain = int(rate * seconds_a_call * threads) // 64 * 64
+    slow = int(plain * 1.03) // 64 * 64
     file = folder / "spinner.cpp"
     file.write_text(SPINNER.format(loops=f"{plain}|{slow}", first=plain))
     return file, slow
@@ -119,13 +154,46 @@ def beside_a_hog(folder, tries):
     return wrong == 0
 
 
-PARTS = {"aa": (against_itself, 60), "slowdown": (slowdown, 10), "hog": (beside_a_hog, 30)}
+def median(values):
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+def inside(folder, tries):
+    """A unit's value beside the median of an in-process loop over the same bytes, by turns."""
+    met = True
+    with tempfile.TemporaryDirectory() as work:
+        with open(f"{work}/loop.c", "w", encoding="utf8") as file:
+            file.write(LOOP)
+        if os.system(f"cc -O2 -o {work}/loop {work}/loop.c -ldl") != 0:
+            sys.exit("no C compiler for the in-process loop")
+        for threads in (1, os.cpu_count()):
+            file, _ = spinner(folder, 100e-6, threads)
+            units, loops = [], []
+            environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "ACTIVE", "OMP_PROC_BIND": "TRUE"}
+            for _ in range(tries):
+                out = folder / "inside.json"
+                figures.run(folder, "bench", TOY, file, "--aa", "--threads", threads, "--json", out)
+                report = json.loads(out.read_text())
+                newest = max((folder / ".assay/cache/objects").glob("*.so"), key=lambda path: path.stat().st_mtime)
+                units += [(u[4] - u[5]) / u[3] for u in report["units"] if not u[7] and not u[8]]
+                ran = subprocess.run([f"{work}/loop", newest], env=environment, capture_output=True, text=True, check=True)
+                loops.append(int(ran.stdout))
+            unit, loop = median(units), median(loops)
+            few = abs(unit - loop) < (2000 if threads < os.cpu_count() else 0.01 * loop)
+            met = met and few
+            print(f"{threads} thread{'s' if threads > 1 else ''}: a unit says {unit / 1e3:.2f} us a call, a loop in one process {loop / 1e3:.2f} us: "
+                  f"{(unit - loop) / 1e3:+.2f} us, {100 * (unit / loop - 1):+.2f} %; {'met' if few else 'NOT met'}")
+    return met
+
+
+PARTS = {"aa": (against_itself, 60), "slowdown": (slowdown, 10), "hog": (beside_a_hog, 30), "inside": (inside, 5)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="default: all")
-    parser.add_argument("--tries", type=int, help="of each part; default 60, 10 and 30")
+    parser.add_argument("--tries", type=int, help="of each part; default 60, 10, 30 and 5")
     arguments = parser.parse_args()
     folder = figures.keep()
     met = True

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -210,6 +212,33 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
     const AnswerElement& element = answers.elements[e];
     return LoadElement(contract.tensors[element.tensor].dtype, outputs[element.tensor], element.offset);
   });
+}
+
+std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers,
+                               std::span<const std::span<const std::byte>> outputs) {
+  std::vector<uint64_t> prints;
+  for (size_t s = 0; s < answers.parts.front().slices.size(); ++s) {
+    uint64_t print = 0;
+    for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
+      const AnswerElement& element = answers.elements[e];
+      const double value = LoadElement(contract.tensors[element.tensor].dtype, outputs[element.tensor], element.offset);
+      print = ((print ^ std::bit_cast<uint64_t>(value)) + element.tensor + 1) * 0x9E3779B97F4A7C15;
+      print ^= print >> 29;
+    }
+    prints.push_back(print);
+  }
+  return prints;
+}
+
+std::vector<int64_t> SharedAnswers(std::span<const int64_t> slices, std::span<const uint64_t> prints) {
+  ASSAY_CHECK(slices.size() == prints.size());
+  std::unordered_map<uint64_t, int> seen;
+  for (const uint64_t print : prints) ++seen[print];
+  std::vector<int64_t> shared;
+  for (size_t s = 0; s < slices.size(); ++s) {
+    if (seen[prints[s]] > 1) shared.push_back(slices[s]);
+  }
+  return shared;
 }
 
 Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers) {

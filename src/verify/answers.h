@@ -96,6 +96,14 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
 // evaluations of the reference itself.
 Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers);
 
+// What each of the contract's slices that were asked holds in the outputs, as one number: slices that hold the same
+// have the same.  Where a slice lies does not count.
+std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers,
+                               std::span<const std::span<const std::byte>> outputs);
+// Those of `slices` that hold what another of them holds as well.  An answer that is right for one of them may have
+// been taken from the other, so it proves nothing of who computed it.
+std::vector<int64_t> SharedAnswers(std::span<const int64_t> slices, std::span<const uint64_t> prints);
+
 // "y[3,1016] (slice 3): got 0.25, expected 0.2600001, off by 1.0e-02, limit 3.1e-08 (element)"
 std::string Describe(const Contract& contract, const Shape& shape, const Finding& finding);
 

@@ -68,6 +68,23 @@ class Judging : public testing::Test {
   std::vector<double> numbers_;
 };
 
+// A row that was given its neighbour's answer is right when both are rows of one constant.
+TEST_F(Judging, SlicesThatHoldTheSameProveNothingOfEachOther) {
+  answers_.parts = {{std::nullopt, answers_.slices}};
+  std::vector<float> held(200);
+  for (size_t i = 0; i < held.size(); ++i) held[i] = static_cast<float>(i);
+  std::copy_n(held.begin(), 50, held.begin() + 100);  // row 2 holds what row 0 does
+  const std::vector<std::span<const std::byte>> outputs = {{}, std::as_bytes(std::span(held))};
+  std::vector<uint64_t> prints = PrintsOf(contract_, answers_, outputs);
+  ASSERT_EQ(prints.size(), 4U);
+  EXPECT_EQ(SharedAnswers(answers_.slices, prints), (std::vector<int64_t>{0, 2}));
+  held[149] += 1;  // the last bit of it
+  prints = PrintsOf(contract_, answers_, outputs);
+  EXPECT_TRUE(SharedAnswers(answers_.slices, prints).empty());
+  std::swap(held[50], held[51]);  // the same numbers in another order are not the same answer
+  EXPECT_NE(PrintsOf(contract_, answers_, outputs)[1], prints[1]);
+}
+
 TEST_F(Judging, AcceptsWhatLiesWithin) {
   numbers_[77] = 1.0009;
   const Judgement judgement = JudgeNumbers(contract_, answers_, numbers_);

@@ -188,11 +188,17 @@ Result<std::optional<Rejected>> Examination::CheckSlot(Probe& probe, const Case&
 }
 
 Result<std::optional<Rejected>> Examination::CompareSlices(Probe& probe, const Case& c, size_t slot,
-                                                           std::span<const int64_t> slices, size_t honest_slices) {
+                                                           std::span<const int64_t> slices, size_t honest_slices,
+                                                           std::vector<uint64_t>* prints) {
   const TimedCall call = probe.Call(slot);
   ASSAY_TRY(Answers answers, subject_.reference->Ask(call, slices, honest_slices));
   answers.texture = TextureOf(c.calls[slot], call.structured);
-  return Compare(probe, c, slot, answers);
+  ASSAY_TRY(std::optional<Rejected> refused, Compare(probe, c, slot, answers));
+  if (prints != nullptr && !refused) {
+    const std::vector<uint64_t> more = PrintsOf(contract(), answers, probe.Call(slot).tensors);
+    prints->insert(prints->end(), more.begin(), more.end());
+  }
+  return refused;
 }
 
 Result<std::optional<Rejected>> Examination::Compare(Probe& probe, const Case& c, size_t slot, const Answers& answers) {
