@@ -28,7 +28,9 @@ constexpr int64_t kLeastMemory = 256 * kMiB, kMostMemory = 512 * kMiB;
 // A working set that is hardly larger than the nearer level would measure that one.
 constexpr double kBeyondNearer = 1.5;
 
-constexpr int kCacheTries = 30, kMemoryTries = 8, kLatencyTries = 15;
+// Memory is gone over three times, a sixteenth of it in a try.
+constexpr size_t kPieces = 16;
+constexpr int kCacheTries = 40, kMemoryTries = 3 * kPieces, kLatencyTries = 15;
 // Of one try: a fraction of a millisecond, but long against the threads' coming and going.
 constexpr int64_t kBytesOfNearTry = 128 * kMiB, kBytesOfFarTry = 32 * kMiB;
 constexpr int64_t kNearLoads = 100'000, kFarLoads = 50'000;
@@ -49,32 +51,54 @@ size_t RegionBytes(int64_t bytes_per_thread) {
   return (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
 
+// One way over the arrays of each thread.  A try in a cache goes over them many times; one in memory
+// over the next piece of them, so that it is shorter than a neighbour's time slice, and no piece is
+// met again before all others were.
+class StreamWork {
+ public:
+  StreamWork(const StreamKernel& kernel, const WorkingSet& set, int threads, float* memory, size_t region_values)
+      : kernel_(kernel),
+        memory_(memory),
+        region_values_(region_values),
+        pieces_(set.level == "DRAM" ? kPieces : 1),
+        turns_(static_cast<size_t>(threads), 0) {
+    const size_t of_array = static_cast<size_t>(set.bytes_per_thread) / sizeof(float) / arrays();
+    values_ = of_array / pieces_ / kStreamStep * kStreamStep;
+    const auto bytes = static_cast<int64_t>(values_ * arrays() * sizeof(float));
+    if (pieces_ == 1) passes_ = std::max<int64_t>(1, (bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry) / bytes);
+    bytes_of_try_ = static_cast<double>(bytes) * static_cast<double>(passes_) * threads;
+  }
+
+  void Try(int thread) {
+    const size_t piece = turns_[static_cast<size_t>(thread)]++ % pieces_;
+    float* const begin = memory_ + region_values_ * static_cast<size_t>(thread) + piece * values_;
+    const auto array = [&](size_t index) { return begin + index * (pieces_ * values_ + kSkewValues); };
+    kernel_.run(array(arrays() - 1), array(0), array(1), values_, passes_);
+  }
+  double bytes_of_try() const { return bytes_of_try_; }
+
+ private:
+  size_t arrays() const { return static_cast<size_t>(kernel_.arrays); }
+
+  const StreamKernel& kernel_;
+  float* memory_;
+  size_t region_values_, pieces_;
+  size_t values_ = 0;  // of each array in one try
+  int64_t passes_ = 1;
+  double bytes_of_try_ = 0;    // all threads together
+  std::vector<size_t> turns_;  // by thread
+};
+
 void AddStreams(Calibration& calibration, const WorkingSet& set, int threads, float* memory, size_t region_values) {
   const bool in_memory = set.level == "DRAM";
-  std::vector<std::function<void(int)>> works;
-  std::vector<StreamFigure> figures;
-  std::vector<double> moved;  // bytes of a try
   for (const StreamKernel& kernel : StreamKernels()) {
     // Bypassing the caches on the way to a cache says nothing.
     if (kernel.around && !in_memory) continue;
-    const size_t all = static_cast<size_t>(set.bytes_per_thread) / sizeof(float);
-    const size_t values = all / static_cast<size_t>(kernel.arrays) / kStreamStep * kStreamStep;
-    const auto bytes = static_cast<int64_t>(values * sizeof(float)) * kernel.arrays;
-    const int64_t of_try = bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry;
-    const int64_t passes = std::max<int64_t>(1, of_try / bytes);
-    works.push_back([=, &kernel](int number) {
-      float* const begin = memory + region_values * static_cast<size_t>(number);
-      const auto array = [&](int index) { return begin + static_cast<size_t>(index) * (values + kSkewValues); };
-      kernel.run(array(kernel.arrays - 1), array(0), array(1), values, passes);
-    });
-    figures.push_back(
-        {set.level, std::string(kernel.access), kernel.around, threads, set.bytes_per_thread * threads, {}});
-    moved.push_back(static_cast<double>(bytes) * static_cast<double>(passes) * threads);
-  }
-  const auto seconds = TriesTogether(threads, in_memory ? kMemoryTries : kCacheTries, works);
-  for (size_t i = 0; i < figures.size(); ++i) {
-    figures[i].bytes_per_second = RateOf(moved[i], seconds[i]);
-    calibration.streams.push_back(std::move(figures[i]));
+    StreamWork work(kernel, set, threads, memory, region_values);
+    const std::function<void(int)> works[] = {[&](int thread) { work.Try(thread); }};
+    const auto seconds = TriesTogether(threads, in_memory ? kMemoryTries : kCacheTries, works);
+    calibration.streams.push_back({set.level, std::string(kernel.access), kernel.around, threads,
+                                   set.bytes_per_thread * threads, RateOf(work.bytes_of_try(), seconds[0])});
   }
 }
 
