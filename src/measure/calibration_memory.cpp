@@ -30,6 +30,7 @@ constexpr double kBeyondNearer = 1.5;
 
 // Memory is gone over three times, a sixteenth of it in a try.
 constexpr size_t kPieces = 16;
+constexpr int kRounds = 4;
 constexpr int kCacheTries = 40, kMemoryTries = 3 * kPieces, kLatencyTries = 15;
 // Of one try: a fraction of a millisecond, but long against the threads' coming and going.
 constexpr int64_t kBytesOfNearTry = 128 * kMiB, kBytesOfFarTry = 32 * kMiB;
@@ -56,15 +57,16 @@ size_t RegionBytes(int64_t bytes_per_thread) {
 // met again before all others were.
 class StreamWork {
  public:
-  StreamWork(const StreamKernel& kernel, const WorkingSet& set, int threads, float* memory, size_t region_values)
+  StreamWork(const StreamKernel& kernel, const WorkingSet& set, int threads, float* memory, size_t region_bytes)
       : kernel_(kernel),
         memory_(memory),
-        region_values_(region_values),
+        region_values_(region_bytes / sizeof(float)),
         pieces_(set.level == "DRAM" ? kPieces : 1),
         turns_(static_cast<size_t>(threads), 0) {
     const size_t of_array = static_cast<size_t>(set.bytes_per_thread) / sizeof(float) / arrays();
     values_ = of_array / pieces_ / kStreamStep * kStreamStep;
     const auto bytes = static_cast<int64_t>(values_ * arrays() * sizeof(float));
+    if (bytes == 0) return;  // a level that is left out
     if (pieces_ == 1) passes_ = std::max<int64_t>(1, (bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry) / bytes);
     bytes_of_try_ = static_cast<double>(bytes) * static_cast<double>(passes_) * threads;
   }
@@ -89,16 +91,29 @@ class StreamWork {
   std::vector<size_t> turns_;  // by thread
 };
 
-void AddStreams(Calibration& calibration, const WorkingSet& set, int threads, float* memory, size_t region_values) {
-  const bool in_memory = set.level == "DRAM";
-  for (const StreamKernel& kernel : StreamKernels()) {
-    // Bypassing the caches on the way to a cache says nothing.
-    if (kernel.around && !in_memory) continue;
-    StreamWork work(kernel, set, threads, memory, region_values);
-    const std::function<void(int)> works[] = {[&](int thread) { work.Try(thread); }};
-    const auto seconds = TriesTogether(threads, in_memory ? kMemoryTries : kCacheTries, works);
-    calibration.streams.push_back({set.level, std::string(kernel.access), kernel.around, threads,
-                                   set.bytes_per_thread * threads, RateOf(work.bytes_of_try(), seconds[0])});
+// One thread and all of them by turns: what a stranger on the host takes for a while is taken from both, and their
+// ratio says something.
+void AddStreams(Calibration& calibration, const StreamKernel& kernel, const std::vector<WorkingSet>& set_by_count,
+                float* memory) {
+  const std::vector<int> counts = ThreadCounts(calibration);
+  std::vector<StreamWork> works;
+  for (size_t i = 0; i < counts.size(); ++i)
+    works.emplace_back(kernel, set_by_count[i], counts[i], memory, RegionBytes(set_by_count[i].bytes_per_thread));
+  std::vector<std::vector<double>> seconds(works.size());
+  const int tries = set_by_count[0].level == "DRAM" ? kMemoryTries : kCacheTries;
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < works.size(); ++i) {
+      if (set_by_count[i].bytes_per_thread == 0) continue;
+      const std::function<void(int)> work[] = {[&](int thread) { works[i].Try(thread); }};
+      const auto more = TriesTogether(counts[i], tries / kRounds, work);
+      seconds[i].insert(seconds[i].end(), more[0].begin(), more[0].end());
+    }
+  }
+  for (size_t i = 0; i < works.size(); ++i) {
+    const WorkingSet& set = set_by_count[i];
+    if (seconds[i].empty()) continue;
+    calibration.streams.push_back({set.level, std::string(kernel.access), kernel.around, counts[i],
+                                   set.bytes_per_thread * counts[i], RateOf(works[i].bytes_of_try(), seconds[i])});
   }
 }
 
@@ -148,20 +163,29 @@ std::vector<WorkingSet> WorkingSets(const std::vector<CacheLevel>& caches, int t
 Status CalibrateStreams(Calibration& calibration) {
   calibration.streams.clear();
   const int64_t available = AvailableMemoryBytes();
-  for (const int threads : ThreadCounts(calibration)) {
-    const std::vector<WorkingSet> sets = WorkingSets(calibration.caches, threads, available, calibration.notes);
-    const size_t region = RegionBytes(PerThread(sets));
-    const Pages memory(region * static_cast<size_t>(threads));
-    if (memory.bytes() == nullptr) return SystemError("memory for the bandwidth", errno);
-    const size_t region_values = region / sizeof(float);
-    // Touched by the thread that will use it.  Reading untouched memory would read one page of zeros.
-    const std::function<void(int)> touch[] = {[&](int number) {
-      float* const begin = memory.values() + region_values * static_cast<size_t>(number);
-      std::fill(begin, begin + region_values, 1.0F);
-    }};
-    TriesTogether(threads, 1, touch);
-    for (const WorkingSet& set : sets) {
-      if (set.bytes_per_thread > 0) AddStreams(calibration, set, threads, memory.values(), region_values);
+  const std::vector<int> counts = ThreadCounts(calibration);
+  std::vector<std::vector<WorkingSet>> sets;  // by number of threads, then by level
+  size_t most = 0;
+  for (const int threads : counts) {
+    sets.push_back(WorkingSets(calibration.caches, threads, available, calibration.notes));
+    most = std::max(most, RegionBytes(PerThread(sets.back())) * static_cast<size_t>(threads));
+  }
+  const Pages memory(most);
+  if (memory.bytes() == nullptr) return SystemError("memory for the bandwidth", errno);
+  // Touched by the thread that will use it.  Reading untouched memory would read one page of zeros.
+  const size_t share = most / sizeof(float) / static_cast<size_t>(calibration.threads);
+  const std::function<void(int)> touch[] = {[&](int number) {
+    float* const begin = memory.values() + share * static_cast<size_t>(number);
+    std::fill(begin, begin + share, 1.0F);
+  }};
+  TriesTogether(calibration.threads, 1, touch);
+  for (size_t level = 0; level < sets[0].size(); ++level) {
+    std::vector<WorkingSet> of_level;
+    for (const std::vector<WorkingSet>& of_count : sets) of_level.push_back(of_count[level]);
+    for (const StreamKernel& kernel : StreamKernels()) {
+      // Bypassing the caches on the way to a cache says nothing.
+      if (kernel.around && of_level[0].level != "DRAM") continue;
+      AddStreams(calibration, kernel, of_level, memory.values());
     }
   }
   return Ok();
