@@ -28,10 +28,11 @@ constexpr int64_t kLeastMemory = 256 * kMiB, kMostMemory = 512 * kMiB;
 // A working set that is hardly larger than the nearer level would measure that one.
 constexpr double kBeyondNearer = 1.5;
 
-// Memory is gone over three times, a sixteenth of it in a try.
+// Memory is gone over whole in each round, a sixteenth of it in a try: whoever comes next finds nothing of it in a
+// cache.
 constexpr size_t kPieces = 16;
-constexpr int kRounds = 4;
-constexpr int kCacheTries = 40, kMemoryTries = 3 * kPieces, kLatencyTries = 15;
+constexpr int kRounds = 3;
+constexpr int kCacheTries = 42, kMemoryTries = kRounds * kPieces, kLatencyTries = 15;
 // Of one try: a fraction of a millisecond, but long against the threads' coming and going.
 constexpr int64_t kBytesOfNearTry = 128 * kMiB, kBytesOfFarTry = 32 * kMiB;
 constexpr int64_t kNearLoads = 100'000, kFarLoads = 50'000;
