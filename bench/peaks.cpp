@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,7 @@ void DotI8(benchmark::State& state) {
 enum class Way { kRead, kWrite, kCopy, kTriad };
 using Wide = Lanes<float>;
 constexpr size_t kUnroll = 8;
+constexpr size_t kPieces = 16;  // of memory: one a step, so that it is shorter than a neighbour's time slice
 
 // Somebody needs the value in a register; to add it up would measure additions, too.
 void Use(Wide value) {
@@ -124,11 +126,20 @@ template <Way way, bool around>
 [[gnu::always_inline]] inline void Pass(Wide* to, const Wide* a, const Wide* b, size_t count) {
   const Wide factor = Wide{} + 0.5F;
   for (size_t i = 0; i < count; i += kUnroll) {
+    Wide values[kUnroll];
+    if constexpr (way == Way::kCopy) {
+      // All loads first: loads and stores by turns are another kernel, and a slower one around the caches.
+#pragma GCC unroll 8
+      for (size_t j = 0; j < kUnroll; ++j) {
+        values[j] = a[i + j];
+        Use(values[j]);
+      }
+    }
 #pragma GCC unroll 8
     for (size_t j = 0; j < kUnroll; ++j) {
       if constexpr (way == Way::kRead) Use(a[i + j]);
       if constexpr (way == Way::kWrite) Store(to + i + j, factor, around);
-      if constexpr (way == Way::kCopy) Store(to + i + j, a[i + j], around);
+      if constexpr (way == Way::kCopy) Store(to + i + j, values[j], around);
       if constexpr (way == Way::kTriad) Store(to + i + j, a[i + j] + factor * b[i + j], around);
     }
   }
@@ -163,25 +174,46 @@ class Arrays {
   char *mapped_ = nullptr, *begin_ = nullptr;
 };
 
+// What a thread keeps from one repetition to the next: to touch fresh memory takes longer than to measure.
+struct Kept {
+  size_t bytes = 0, count = 0;
+  std::unique_ptr<Arrays> arrays;
+};
+
+const Arrays& ArraysOf(int thread, size_t bytes, size_t count) {
+  static std::vector<Kept> kept(1024);
+  Kept& mine = kept[static_cast<size_t>(thread)];
+  if (mine.bytes != bytes || mine.count != count) {
+    mine.arrays.reset();
+    mine = {bytes, count, std::make_unique<Arrays>(bytes, count)};
+  }
+  return *mine.arrays;
+}
+
 template <Way way, bool around>
-void Stream(benchmark::State& state, size_t bytes) {
+void Stream(benchmark::State& state, size_t bytes, size_t pieces) {
   constexpr size_t kArrays = way == Way::kTriad ? 3 : way == Way::kCopy ? 2 : 1;
-  const Arrays arrays(bytes, kArrays);
-  const int64_t passes = std::max<int64_t>(1, static_cast<int64_t>((size_t{16} << 20) / bytes));
+  const Arrays& arrays = ArraysOf(state.thread_index(), bytes, kArrays);
+  const size_t count = arrays.count() / pieces / kUnroll * kUnroll;
+  const int64_t passes = pieces > 1 ? 1 : std::max<int64_t>(1, static_cast<int64_t>((size_t{16} << 20) / bytes));
+  // Where the repetition before ended, so that no piece is still in a cache.
+  static std::vector<size_t> turns(1024);
+  size_t& turn = turns[static_cast<size_t>(state.thread_index())];
   for (auto _ : state) {
+    const size_t at = turn++ % pieces * count;
     for (int64_t pass = 0; pass < passes; ++pass) {
-      Pass<way, around>(arrays.array(kArrays - 1), arrays.array(0), arrays.array(1), arrays.count());
+      Pass<way, around>(arrays.array(kArrays - 1) + at, arrays.array(0) + at, arrays.array(1) + at, count);
       benchmark::ClobberMemory();
     }
   }
-  state.SetItemsProcessed(state.iterations() * passes * static_cast<int64_t>(kArrays * arrays.count() * kBytes));
+  state.SetItemsProcessed(state.iterations() * passes * static_cast<int64_t>(kArrays * count * kBytes));
 }
 
 // The best of many repetitions, each shorter than a neighbour's time slice, as the program takes the
 // best of its tries.
-void Plan(benchmark::internal::Benchmark* made, int threads, int repetitions = 40) {
+void Plan(benchmark::internal::Benchmark* made, int threads) {
   const auto best = [](const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); };
-  made->UseRealTime()->Threads(1)->Repetitions(repetitions)->MinTime(0.001)->ComputeStatistics("best", best);
+  made->UseRealTime()->Threads(1)->Repetitions(40)->MinTime(0.001)->ComputeStatistics("best", best);
   if (threads > 1) made->Threads(threads);
   made->ReportAggregatesOnly();
 }
@@ -190,8 +222,9 @@ template <bool around>
 void PlanStreams(const std::string& level, size_t bytes, int threads) {
   const std::string end = around ? "_around" : "";
   const auto add = [&](const char* access, auto* function) {
-    Plan(benchmark::RegisterBenchmark((level + "/" + access + end).c_str(), function, bytes), threads,
-         level == "DRAM" ? 8 : 40);
+    Plan(benchmark::RegisterBenchmark((level + "/" + access + end).c_str(), function, bytes,
+                                      level == "DRAM" ? kPieces : size_t{1}),
+         threads);
   };
   if (!around) add("read", Stream<Way::kRead, false>);
   add("write", Stream<Way::kWrite, around>);

@@ -23,12 +23,13 @@ constexpr int kTriesOfAPart = 3;
 
 // Less than a thousandth of a second: a neighbour's time slice is longer, so that some of the tries
 // are undisturbed.
-constexpr int64_t kFmaIterations = 50'000;
+constexpr int64_t kFmaIterations = 150'000;
 constexpr int kPeakTries = 40;
 // Some processors lower their clock for wide registers, while they are in use and a little longer: the
-// chain runs for a hundredth of that time, right behind enough of the kernel to bring it down.
-constexpr int64_t kBeforeChain = 10'000;
+// chain runs for a small part of that time, right behind enough of the kernel to bring it down.
+constexpr int64_t kBeforeChain = 60'000;
 constexpr int64_t kChainIterations = 1'000;
+constexpr int64_t kLoneChainIterations = 10'000;
 
 struct Part {
   const char* name;
@@ -36,22 +37,24 @@ struct Part {
   std::function<std::optional<std::string>()> refuse;
 };
 
+double CyclesOf(int64_t iterations) {
+  return double{kMultiplyLatency} * kMultipliesPerIteration * static_cast<double>(iterations);
+}
+
 // The highest clock of any thread right behind this kernel.
 class ClockBehind {
  public:
   ClockBehind(const FmaKernel& kernel, int threads) : kernel_(kernel), least_(static_cast<size_t>(threads), 1.0) {}
   void Try(int thread) {
     kernel_.run(kBeforeChain);
+    MultiplyChain(50);  // it may not be in the caches any more
     const auto start = std::chrono::steady_clock::now();
     MultiplyChain(kChainIterations);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     double& least = least_[static_cast<size_t>(thread)];
     least = std::min(least, seconds.count());
   }
-  double hz() const {
-    return double{kMultiplyLatency} * kMultipliesPerIteration * kChainIterations /
-           *std::min_element(least_.begin(), least_.end());
-  }
+  double hz() const { return CyclesOf(kChainIterations) / *std::min_element(least_.begin(), least_.end()); }
 
  private:
   const FmaKernel& kernel_;
@@ -80,21 +83,24 @@ Result<std::optional<std::string>> RunPart(const Part& part, const CalibrationOp
 
 Status CalibratePeaks(Calibration& calibration) {
   calibration.peaks.clear();
+  const std::function<void(int)> chain[] = {[](int) { MultiplyChain(kLoneChainIterations); }};
+  calibration.clock_hz = RateOf(CyclesOf(kLoneChainIterations), TriesTogether(1, kPeakTries, chain)[0]).best;
   for (const int threads : ThreadCounts(calibration)) {
     std::vector<std::function<void(int)>> works;
     std::vector<ClockBehind> clocks;
     clocks.reserve(PeakKernels().size());  // the works point into it
     for (const FmaKernel& kernel : PeakKernels()) {
       ClockBehind& clock = clocks.emplace_back(kernel, threads);
-      works.push_back([&kernel](int) { kernel.run(kFmaIterations); });
+      // The clock first: then the wide registers are awake when the kernel begins, which takes them a while.
       works.push_back([&clock](int thread) { clock.Try(thread); });
+      works.push_back([&kernel](int) { kernel.run(kFmaIterations); });
     }
     const auto seconds = TriesTogether(threads, kPeakTries, works);
     for (size_t i = 0; i < PeakKernels().size(); ++i) {
       const FmaKernel& kernel = PeakKernels()[i];
       const double operations = kernel.OperationsPerIteration() * static_cast<double>(kFmaIterations) * threads;
       PeakFigure peak{std::string(kernel.element), std::string(kernel.name), kernel.lanes, threads, {}, 0};
-      peak.per_second = RateOf(operations, seconds[2 * i]);
+      peak.per_second = RateOf(operations, seconds[2 * i + 1]);
       peak.clock_hz = clocks[i].hz();
       const auto same = std::find_if(calibration.peaks.begin(), calibration.peaks.end(), [&](const PeakFigure& p) {
         return p.element == peak.element && p.threads == peak.threads;
@@ -134,14 +140,13 @@ Result<CalibrationOutcome> Calibrate(const CalibrationOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Calibration calibration = CalibrationHead(options.threads);
   int backwards = 0;
-  const auto clock_hz = [&] { return HighestClock(calibration.peaks); };
   const Part parts[] = {
       {"peaks", [&] { return CalibratePeaks(calibration); },
-       [&] { return RefusePeaks(calibration.peaks, options.threads); }},
+       [&] { return RefusePeaks(calibration.peaks, options.threads, calibration.clock_hz); }},
       {"bandwidth", [&] { return CalibrateStreams(calibration); },
-       [&] { return RefuseStreams(calibration.streams, options.threads, clock_hz()); }},
+       [&] { return RefuseStreams(calibration.streams, options.threads, calibration.clock_hz); }},
       {"latency", [&] { return CalibrateLatencies(calibration); },
-       [&] { return RefuseLatencies(calibration.latencies, clock_hz()); }},
+       [&] { return RefuseLatencies(calibration.latencies, calibration.clock_hz); }},
       {"overheads", [&] { return CalibrateOverheads(calibration, backwards); },
        [&] { return RefuseOverheads(calibration.overheads, backwards); }},
       {"units", [&] { return CalibrateUnits(calibration); },

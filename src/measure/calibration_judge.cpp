@@ -51,7 +51,8 @@ std::optional<std::string> RefuseClock(double clock_hz) {
                      kFastestClock / 1e9);
 }
 
-std::optional<std::string> RefusePeaks(std::span<const PeakFigure> peaks, int threads) {
+std::optional<std::string> RefusePeaks(std::span<const PeakFigure> peaks, int threads, double clock_hz) {
+  if (auto why = RefuseClock(clock_hz)) return why;
   if (peaks.empty()) return "peak: nothing was measured";
   for (const PeakFigure& peak : peaks) {
     const std::string what = fmt::format("{} peak", peak.element);
@@ -60,10 +61,10 @@ std::optional<std::string> RefusePeaks(std::span<const PeakFigure> peaks, int th
     const std::optional<DType> element = ParseDType(peak.element);
     if (!element) return fmt::format("peak: {} is no element type", peak.element);
     const int bits = peak.lanes * Traits(*element).bits;
-    const double most = 2.0 * peak.lanes * MostPipes(bits) * peak.clock_hz * peak.threads;
+    const double most = 2.0 * peak.lanes * MostPipes(bits) * clock_hz * peak.threads;
     if (!(peak.per_second.best <= (1 + kClockMoves) * most)) {
       return fmt::format("{}: {} with {} thread(s) is more than 2 x {} lanes x {} pipes x {:.2f} GHz x {} = {}", what,
-                         Rate(peak.per_second.best), peak.threads, peak.lanes, MostPipes(bits), peak.clock_hz / 1e9,
+                         Rate(peak.per_second.best), peak.threads, peak.lanes, MostPipes(bits), clock_hz / 1e9,
                          peak.threads, Rate(most));
     }
     for (const PeakFigure& all : peaks) {
@@ -158,17 +159,10 @@ std::optional<std::string> RefuseNoise(const NoiseFigure& noise) {
   return fmt::format("noise: a 90th percentile of {} is below the median of {}", noise.p90, noise.median);
 }
 
-double HighestClock(std::span<const PeakFigure> peaks) {
-  double highest = 0;
-  for (const PeakFigure& peak : peaks) highest = std::max(highest, peak.clock_hz);
-  return highest;
-}
-
 std::optional<std::string> RefuseAll(const Calibration& calibration) {
-  const double clock_hz = HighestClock(calibration.peaks);
-  if (auto why = RefusePeaks(calibration.peaks, calibration.threads)) return why;
-  if (auto why = RefuseStreams(calibration.streams, calibration.threads, clock_hz)) return why;
-  if (auto why = RefuseLatencies(calibration.latencies, clock_hz)) return why;
+  if (auto why = RefusePeaks(calibration.peaks, calibration.threads, calibration.clock_hz)) return why;
+  if (auto why = RefuseStreams(calibration.streams, calibration.threads, calibration.clock_hz)) return why;
+  if (auto why = RefuseLatencies(calibration.latencies, calibration.clock_hz)) return why;
   if (auto why = RefuseOverheads(calibration.overheads, 0)) return why;
   return RefuseNoise(calibration.noise);
 }

@@ -14,7 +14,7 @@ namespace assay {
 
 // Two pipes of 512 bits or four of less is the most that any core has.
 inline constexpr int MostPipes(int register_bits) { return register_bits >= 512 ? 2 : 4; }
-// A clock may move by so much between a kernel and the chain that follows it; so may two tries.
+// What runs may meet a clock that is by so much above the highest that the chain met.
 inline constexpr double kClockMoves = 0.05;
 // All threads together do at least so much of what one does, and at most so much more than each alone.
 inline constexpr double kLeastOfOne = 0.9, kMostOfAll = 1.1;
@@ -25,15 +25,15 @@ inline constexpr double kOrderSlack = 0.1;
 inline constexpr double kMostBytesPerCycle = 192, kLeastLoadCycles = 2;
 
 std::optional<std::string> RefuseClock(double clock_hz);
-std::optional<std::string> RefusePeaks(std::span<const PeakFigure> peaks, int threads);
-// `clock_hz`: the highest that was seen.
+// `clock_hz`: the highest that was seen.  What stands beside a peak was measured next to it, not with
+// it, and clocks move.
+std::optional<std::string> RefusePeaks(std::span<const PeakFigure> peaks, int threads, double clock_hz);
 std::optional<std::string> RefuseStreams(std::span<const StreamFigure> streams, int threads, double clock_hz);
 std::optional<std::string> RefuseLatencies(std::span<const LatencyFigure> latencies, double clock_hz);
 // `backwards`: how often a later reading of the clock was the smaller one.
 std::optional<std::string> RefuseOverheads(std::span<const OverheadFigure> overheads, int backwards);
 std::optional<std::string> RefuseNoise(const NoiseFigure& noise);
 
-double HighestClock(std::span<const PeakFigure> peaks);
 // All of the above but the clock's steps; for what comes from a file.
 std::optional<std::string> RefuseAll(const Calibration& calibration);
 

@@ -28,7 +28,11 @@ constexpr int64_t kLeastMemory = 256 * kMiB, kMostMemory = 512 * kMiB;
 // A working set that is hardly larger than the nearer level would measure that one.
 constexpr double kBeyondNearer = 1.5;
 
-constexpr int kCacheTries = 30, kMemoryTries = 8, kLatencyTries = 15;
+// Memory is gone over whole in each round, a sixteenth of it in a try: whoever comes next finds nothing of it in a
+// cache.
+constexpr size_t kPieces = 16;
+constexpr int kRounds = 3;
+constexpr int kCacheTries = 42, kMemoryTries = kRounds * kPieces, kLatencyTries = 15;
 // Of one try: a fraction of a millisecond, but long against the threads' coming and going.
 constexpr int64_t kBytesOfNearTry = 128 * kMiB, kBytesOfFarTry = 32 * kMiB;
 constexpr int64_t kNearLoads = 100'000, kFarLoads = 50'000;
@@ -49,32 +53,69 @@ size_t RegionBytes(int64_t bytes_per_thread) {
   return (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
 
-void AddStreams(Calibration& calibration, const WorkingSet& set, int threads, float* memory, size_t region_values) {
-  const bool in_memory = set.level == "DRAM";
-  std::vector<std::function<void(int)>> works;
-  std::vector<StreamFigure> figures;
-  std::vector<double> moved;  // bytes of a try
-  for (const StreamKernel& kernel : StreamKernels()) {
-    // Bypassing the caches on the way to a cache says nothing.
-    if (kernel.around && !in_memory) continue;
-    const size_t all = static_cast<size_t>(set.bytes_per_thread) / sizeof(float);
-    const size_t values = all / static_cast<size_t>(kernel.arrays) / kStreamStep * kStreamStep;
-    const auto bytes = static_cast<int64_t>(values * sizeof(float)) * kernel.arrays;
-    const int64_t of_try = bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry;
-    const int64_t passes = std::max<int64_t>(1, of_try / bytes);
-    works.push_back([=, &kernel](int number) {
-      float* const begin = memory + region_values * static_cast<size_t>(number);
-      const auto array = [&](int index) { return begin + static_cast<size_t>(index) * (values + kSkewValues); };
-      kernel.run(array(kernel.arrays - 1), array(0), array(1), values, passes);
-    });
-    figures.push_back(
-        {set.level, std::string(kernel.access), kernel.around, threads, set.bytes_per_thread * threads, {}});
-    moved.push_back(static_cast<double>(bytes) * static_cast<double>(passes) * threads);
+// One way over the arrays of each thread.  A try in a cache goes over them many times; one in memory
+// over the next piece of them, so that it is shorter than a neighbour's time slice, and no piece is
+// met again before all others were.
+class StreamWork {
+ public:
+  StreamWork(const StreamKernel& kernel, const WorkingSet& set, int threads, float* memory, size_t region_bytes)
+      : kernel_(kernel),
+        memory_(memory),
+        region_values_(region_bytes / sizeof(float)),
+        pieces_(set.level == "DRAM" ? kPieces : 1),
+        turns_(static_cast<size_t>(threads), 0) {
+    const size_t of_array = static_cast<size_t>(set.bytes_per_thread) / sizeof(float) / arrays();
+    values_ = of_array / pieces_ / kStreamStep * kStreamStep;
+    const auto bytes = static_cast<int64_t>(values_ * arrays() * sizeof(float));
+    if (bytes == 0) return;  // a level that is left out
+    if (pieces_ == 1) passes_ = std::max<int64_t>(1, (bytes < 4 * kMiB ? kBytesOfNearTry : kBytesOfFarTry) / bytes);
+    bytes_of_try_ = static_cast<double>(bytes) * static_cast<double>(passes_) * threads;
   }
-  const auto seconds = TriesTogether(threads, in_memory ? kMemoryTries : kCacheTries, works);
-  for (size_t i = 0; i < figures.size(); ++i) {
-    figures[i].bytes_per_second = RateOf(moved[i], seconds[i]);
-    calibration.streams.push_back(std::move(figures[i]));
+
+  void Try(int thread) {
+    const size_t piece = turns_[static_cast<size_t>(thread)]++ % pieces_;
+    float* const begin = memory_ + region_values_ * static_cast<size_t>(thread) + piece * values_;
+    const auto array = [&](size_t index) { return begin + index * (pieces_ * values_ + kSkewValues); };
+    kernel_.run(array(arrays() - 1), array(0), array(1), values_, passes_);
+  }
+  double bytes_of_try() const { return bytes_of_try_; }
+
+ private:
+  size_t arrays() const { return static_cast<size_t>(kernel_.arrays); }
+
+  const StreamKernel& kernel_;
+  float* memory_;
+  size_t region_values_, pieces_;
+  size_t values_ = 0;  // of each array in one try
+  int64_t passes_ = 1;
+  double bytes_of_try_ = 0;    // all threads together
+  std::vector<size_t> turns_;  // by thread
+};
+
+// One thread and all of them by turns: what a stranger on the host takes for a while is taken from both, and their
+// ratio says something.
+void AddStreams(Calibration& calibration, const StreamKernel& kernel, const std::vector<WorkingSet>& set_by_count,
+                float* memory) {
+  const std::vector<int> counts = ThreadCounts(calibration);
+  std::vector<StreamWork> works;
+  for (size_t i = 0; i < counts.size(); ++i)
+    works.emplace_back(kernel, set_by_count[i], counts[i], memory, RegionBytes(set_by_count[i].bytes_per_thread));
+  std::vector<std::vector<double>> seconds(works.size());
+  const int tries = set_by_count[0].level == "DRAM" ? kMemoryTries : kCacheTries;
+  // The round before the first does not count: it finds what the nearer levels and the first touch left in the caches.
+  for (int round = -1; round < kRounds; ++round) {
+    for (size_t i = 0; i < works.size(); ++i) {
+      if (set_by_count[i].bytes_per_thread == 0) continue;
+      const std::function<void(int)> work[] = {[&](int thread) { works[i].Try(thread); }};
+      const auto more = TriesTogether(counts[i], tries / kRounds, work);
+      if (round >= 0) seconds[i].insert(seconds[i].end(), more[0].begin(), more[0].end());
+    }
+  }
+  for (size_t i = 0; i < works.size(); ++i) {
+    const WorkingSet& set = set_by_count[i];
+    if (seconds[i].empty()) continue;
+    calibration.streams.push_back({set.level, std::string(kernel.access), kernel.around, counts[i],
+                                   set.bytes_per_thread * counts[i], RateOf(works[i].bytes_of_try(), seconds[i])});
   }
 }
 
@@ -124,20 +165,29 @@ std::vector<WorkingSet> WorkingSets(const std::vector<CacheLevel>& caches, int t
 Status CalibrateStreams(Calibration& calibration) {
   calibration.streams.clear();
   const int64_t available = AvailableMemoryBytes();
-  for (const int threads : ThreadCounts(calibration)) {
-    const std::vector<WorkingSet> sets = WorkingSets(calibration.caches, threads, available, calibration.notes);
-    const size_t region = RegionBytes(PerThread(sets));
-    const Pages memory(region * static_cast<size_t>(threads));
-    if (memory.bytes() == nullptr) return SystemError("memory for the bandwidth", errno);
-    const size_t region_values = region / sizeof(float);
-    // Touched by the thread that will use it.  Reading untouched memory would read one page of zeros.
-    const std::function<void(int)> touch[] = {[&](int number) {
-      float* const begin = memory.values() + region_values * static_cast<size_t>(number);
-      std::fill(begin, begin + region_values, 1.0F);
-    }};
-    TriesTogether(threads, 1, touch);
-    for (const WorkingSet& set : sets) {
-      if (set.bytes_per_thread > 0) AddStreams(calibration, set, threads, memory.values(), region_values);
+  const std::vector<int> counts = ThreadCounts(calibration);
+  std::vector<std::vector<WorkingSet>> sets;  // by number of threads, then by level
+  size_t most = 0;
+  for (const int threads : counts) {
+    sets.push_back(WorkingSets(calibration.caches, threads, available, calibration.notes));
+    most = std::max(most, RegionBytes(PerThread(sets.back())) * static_cast<size_t>(threads));
+  }
+  const Pages memory(most);
+  if (memory.bytes() == nullptr) return SystemError("memory for the bandwidth", errno);
+  // Touched by the thread that will use it.  Reading untouched memory would read one page of zeros.
+  const size_t share = most / sizeof(float) / static_cast<size_t>(calibration.threads);
+  const std::function<void(int)> touch[] = {[&](int number) {
+    float* const begin = memory.values() + share * static_cast<size_t>(number);
+    std::fill(begin, begin + share, 1.0F);
+  }};
+  TriesTogether(calibration.threads, 1, touch);
+  for (size_t level = 0; level < sets[0].size(); ++level) {
+    std::vector<WorkingSet> of_level;
+    for (const std::vector<WorkingSet>& of_count : sets) of_level.push_back(of_count[level]);
+    for (const StreamKernel& kernel : StreamKernels()) {
+      // Bypassing the caches on the way to a cache says nothing.
+      if (kernel.around && of_level[0].level != "DRAM") continue;
+      AddStreams(calibration, kernel, of_level, memory.values());
     }
   }
   return Ok();

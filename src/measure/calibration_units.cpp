@@ -11,7 +11,6 @@
 #include "language/cpp/compile.h"
 #include "language/cpp/toolchain.h"
 #include "measure/calibration.h"
-#include "measure/calibration_judge.h"
 #include "measure/calibration_tries.h"
 #include "measure/environment.h"
 #include "measure/together.h"
@@ -126,7 +125,7 @@ Status CalibrateUnits(Calibration& calibration) {
   if (free) {
     ASSAY_TRY_STATUS(AddNullUnits(calibration, first, Overhead::kNullUnitSpin, mode));
   }
-  ASSAY_TRY(calibration.noise, NoiseOf(first, second, HighestClock(calibration.peaks), mode));
+  ASSAY_TRY(calibration.noise, NoiseOf(first, second, calibration.clock_hz, mode));
   return Ok();
 }
 

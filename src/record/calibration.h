@@ -94,6 +94,7 @@ struct Calibration {
   std::vector<CacheLevel> caches;
   int64_t when = 0;  // seconds since 1970
   double seconds_spent = 0;
+  double clock_hz = 0;  // the highest that was seen, of one thread without wide registers
   std::vector<PeakFigure> peaks;
   std::vector<StreamFigure> streams;
   std::vector<LatencyFigure> latencies;

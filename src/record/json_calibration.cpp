@@ -75,6 +75,7 @@ Ordered ToJson(const Calibration& c) {
           {"caches", List(c.caches, each)},
           {"when", c.when},
           {"seconds_spent", Number(c.seconds_spent)},
+          {"clock_hz", Number(c.clock_hz)},
           {"peaks", List(c.peaks, each)},
           {"streams", List(c.streams, each)},
           {"latencies", List(c.latencies, each)},
@@ -93,6 +94,7 @@ Calibration CalibrationFrom(const Json& j) {
   c.caches = FromList<CacheLevel>(j.at("caches"), CacheFrom);
   Take(c.when, j.at("when"));
   c.seconds_spent = Real(j.at("seconds_spent"));
+  c.clock_hz = Real(j.at("clock_hz"));
   c.peaks = FromList<PeakFigure>(j.at("peaks"), PeakFrom);
   c.streams = FromList<StreamFigure>(j.at("streams"), StreamFrom);
   c.latencies = FromList<LatencyFigure>(j.at("latencies"), LatencyFrom);

@@ -161,8 +161,10 @@ std::string CalibrationText(const Calibration& calibration, double age_seconds, 
   std::string out = Wrap(fmt::format("{}, {} core{}{}, {}", calibration.processor, calibration.cores,
                                      calibration.cores == 1 ? "" : "s", caches, calibration.kernel),
                          width, "", "  ");
-  out += Wrap(fmt::format("Measured {}, in {:.1f} s. Of each figure the best of the tries, then the median.",
-                          age_seconds < 1 ? "just now" : Span(age_seconds) + " ago", calibration.seconds_spent),
+  out += Wrap(fmt::format("Measured {}, in {:.1f} s; the highest clock was {:.2f} GHz. Of each figure the best of the "
+                          "tries, then the median.",
+                          age_seconds < 1 ? "just now" : Span(age_seconds) + " ago", calibration.seconds_spent,
+                          calibration.clock_hz / 1e9),
               width, "", "  ");
   out += "\n" + PeakTable(calibration, width) + "\n" + StreamTable(calibration, width) + "\n" +
          LatencyTable(calibration, width) + "\n" + CostTable(calibration, width) + "\n";
