@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "record/exports.h"
 
 namespace assay {
 namespace {
@@ -75,6 +78,41 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   EXPECT_EQ(DecisionReportJson(back.value()), DecisionReportJson(report));
   EXPECT_EQ(back.value().design.references, report.design.references);
   EXPECT_EQ(back.value().power.seconds, 12);
+}
+
+// Two units of one arm, one of them redrawn, and a gated one of an arm whose name wants quotes.
+DecisionReport Exported() {
+  DecisionReport report;
+  RawUnit unit = Unit();
+  unit.census = false;
+  unit.null_ns = 1'000'000'000;
+  unit.cpu_ns = 2'000'000'000;
+  report.units = {unit, unit, unit};
+  report.units[1].redrawn = true;
+  report.units[2].arm = "b, \"fast\"";
+  report.units[2].gated = true;
+  return report;
+}
+
+TEST(Exports, TheTableHasEveryUnitAndQuotesWhatNeedsIt) {
+  const std::string csv = UnitsCsv(Exported());
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+  EXPECT_NE(csv.find("\n3,a,w,4,5000000000,1000000000,2000000000,0,1,0,1000000000.000\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n3,\"b, \"\"fast\"\"\",w,"), std::string::npos) << csv;
+}
+
+TEST(Exports, OtherToolsReadTheirOwnFields) {
+  const std::string google = GoogleBenchmarkJson(Exported(), "toy", Machine{});
+  for (const char* field : {"\"name\": \"toy/w/a\"", "\"name\": \"toy/w/b, \\\"fast\\\"/gated\"", "\"iterations\": 4",
+                            "\"real_time\": 1000000000.0", "\"cpu_time\": 500000000.0", "\"time_unit\": \"ns\"",
+                            "\"repetitions\": 1", "\"run_type\": \"iteration\""}) {
+    EXPECT_NE(google.find(field), std::string::npos) << field << "\n" << google;
+  }
+  const std::string hyperfine = HyperfineJson(Exported());
+  for (const char* field : {"\"command\": \"a on w\"", "\"median\": 1.0", "\"mean\": 1.0", "\"stddev\": null",
+                            "\"user\": 0.5", "\"exit_codes\""}) {
+    EXPECT_NE(hyperfine.find(field), std::string::npos) << field << "\n" << hyperfine;
+  }
 }
 
 }  // namespace

@@ -87,6 +87,13 @@ std::string Decisions(const Campaign& c) {
     if (d.workload == c.incumbent->decisions[0].workload) out += DecisionSvg(d);
   }
   if (c.decision) {
+    out += UnitsSvg(*c.decision, c.incumbent->decisions[0].workload);
+    const Decision& first = c.incumbent->decisions[0];
+    if (first.restarts > 0) {
+      out += fmt::format("<p class=soft>Of {} restarts of the winner {} {} slower than {} by more than 5 %.</p>",
+                         first.restarts, first.bad_restarts, first.bad_restarts == 1 ? "was" : "were",
+                         EscapeHtml(first.against));
+    }
     out += fmt::format(
         "<p class=soft>The trusted arm against its own copy: {} .. {}; the planted 3 % was {}.</p>",
         Times(std::exp(c.decision->aa_low)), Times(std::exp(c.decision->aa_high)),

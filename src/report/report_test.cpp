@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "report/html.h"
 #include "report/summary.h"
+#include "report/svg.h"
 #include "report/table.h"
 #include "support/sample_campaign.h"
 
@@ -63,6 +64,45 @@ TEST(Summary, TimesKeepThreeDigits) {
   } cases[] = {{1.456, "1.46x"}, {9.994, "9.99x"}, {9.996, "10.0x"},   {18.23, "18.2x"},
                {99.94, "99.9x"}, {99.96, "100x"},  {std::nan(""), "-"}};
   for (const auto& c : cases) EXPECT_EQ(Times(c.ratio), c.text);
+}
+
+TEST(Svg, ShowsEveryUnitThatCountsAndTheFloor) {
+  DecisionReport report;
+  report.winner = "mine";
+  report.winner_low = 0.9e-3;
+  report.winner_high = 1.1e-3;
+  report.floors = {{"w", "f32 peak", 0.5e-3, 1e9, 1, 1}};
+  Decision decision;
+  decision.against = "<theirs>";
+  decision.workload = "w";
+  decision.groups = 2;
+  report.decisions = {decision};
+  const auto add = [&](int group, const char* arm, bool gated, bool redrawn, bool census) {
+    RawUnit unit;
+    unit.group = group;
+    unit.arm = arm;
+    unit.workload = "w";
+    unit.wall_ns = 1'000'000;
+    unit.gated = gated;
+    unit.redrawn = redrawn;
+    unit.census = census;
+    report.units.push_back(unit);
+  };
+  add(1, "mine", false, false, false);
+  add(1, "mine", true, false, false);
+  add(1, "<theirs>", false, false, false);
+  add(1, "somebody else", false, false, false);
+  add(2, "mine", false, true, false);
+  add(3, "mine", false, false, true);
+  const std::string svg = UnitsSvg(report, "w");
+  size_t dots = 0;
+  for (size_t at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++dots;
+  EXPECT_EQ(dots, 3U) << svg;
+  EXPECT_NE(svg.find("fill='none'"), std::string::npos) << "a gated call is a ring";
+  EXPECT_NE(svg.find("floor 500 us"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("&lt;theirs&gt;"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(UnitsSvg(report, "another"), "");
 }
 
 TEST(Html, IsOnePageAndShowsForeignTextAsText) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "base/text.h"
 #include "report/html.h"
@@ -61,6 +63,63 @@ std::string DecisionSvg(const Decision& d) {
                     x(d.group_log_ratios[i]), y, i + 1, Times(std::exp(d.group_log_ratios[i])));
   }
   if (d.value && *d.value > 0) out += Label(x(std::log(*d.value)), 70, Times(*d.value), "middle");
+  return out + "</svg>";
+}
+
+std::string UnitsSvg(const DecisionReport& report, const std::string& workload) {
+  const auto strongest =
+      std::find_if(report.decisions.begin(), report.decisions.end(), [&](const Decision& d) { return d.groups > 0; });
+  const std::string beside = strongest == report.decisions.end() ? "" : strongest->against;
+  struct Dot {
+    int group;
+    double seconds;
+    bool winner, gated;
+  };
+  std::vector<Dot> dots;
+  std::map<int, int> column;  // of the groups that count, in order
+  bool any = false;
+  for (const RawUnit& unit : report.units) {
+    const bool winner = unit.arm == report.winner;
+    if (unit.redrawn || unit.census || unit.workload != workload || !(winner || unit.arm == beside)) continue;
+    any = any || winner;
+    column.emplace(unit.group, 0);
+    const double ns = std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1) / std::max(unit.calls, 1);
+    dots.push_back({unit.group, 1e-9 * ns, winner, unit.gated});
+  }
+  if (!any) return "";
+  int columns = 0;
+  for (auto& [group, at] : column) at = columns++;
+  double floor = 0;
+  for (const Floor& f : report.floors) floor = f.workload == workload ? f.seconds : floor;
+  const auto [least, most] =
+      std::minmax_element(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) { return a.seconds < b.seconds; });
+  const double low = floor > 0 ? std::min(floor, least->seconds) : least->seconds;
+  const Scale y{std::log(low * 0.95), std::log(most->seconds * 1.05), 208, 12};
+  const Scale x{-0.5, columns - 0.5, 120, 985};
+  std::string out = fmt::format("<svg viewBox='0 0 1000 246' role=img aria-label='{}'>",
+                                EscapeHtml("seconds a call of every unit on " + workload));
+  if (report.winner_low > 0 && report.winner_high > 0) {
+    const double top = y(std::log(report.winner_high)), bottom = y(std::log(report.winner_low));
+    out += fmt::format("<rect x='120' y='{:.1f}' width='865' height='{:.1f}' fill='var(--mark)' opacity='.16'/>", top,
+                       std::max(1.0, bottom - top));
+  }
+  if (floor > 0) {
+    out += Line(120, y(std::log(floor)), 985, y(std::log(floor)), "good", "4 4") +
+           Label(114, y(std::log(floor)) + 4, "floor " + Seconds(floor), "end");
+  }
+  for (const Dot& dot : dots) {
+    // The winner on the left of its column, the other on the right.
+    const double at = x(column.at(dot.group) + (dot.winner ? -0.14 : 0.14));
+    const char* colour = dot.winner ? "mark" : "mid";
+    out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='2.6' fill='{}' stroke='var(--{})' opacity='.6'/>", at,
+                       y(std::log(dot.seconds)), dot.gated ? "none" : fmt::format("var(--{})", colour), colour);
+  }
+  if (y(std::log(low)) - y(std::log(most->seconds)) > 16)
+    out += Label(114, y(std::log(most->seconds)) + 4, Seconds(most->seconds), "end");
+  out += Label(552, 238,
+               fmt::format("{} groups in order; left {}, right {}; rings are single gated calls", columns,
+                           report.winner, beside.empty() ? "nobody" : beside),
+               "middle");
   return out + "</svg>";
 }
 

@@ -155,6 +155,9 @@ struct Line {
     AddThreads(bench_app);
     bench_app->add_option("--margin", bench.margin)->check(kFraction);
     bench_app->add_option("--json", bench.json);
+    bench_app->add_option("--csv", bench.csv);
+    bench_app->add_option("--google-benchmark", bench.google_benchmark);
+    bench_app->add_option("--hyperfine", bench.hyperfine);
   }
 
   void AddRest() {

@@ -44,7 +44,7 @@ struct BenchArguments {
   double margin = 0;
   bool aa = false;
   int repeat = 1;
-  std::string json;
+  std::string json, csv, google_benchmark, hyperfine;
 };
 
 struct CheckArguments {

@@ -8,6 +8,7 @@
 #include "app/cli/passage.h"
 #include "app/cli/progress.h"
 #include "record/advance.h"
+#include "record/exports.h"
 #include "record/json.h"
 #include "report/summary.h"
 
@@ -74,11 +75,26 @@ Result<Pair> KernelsOf(Workshop& shop, const BenchArguments& arguments) {
   return Pair{std::move(a), std::move(b)};
 }
 
-Status WriteBenchJson(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
-                      std::span<const Comparison> comparisons) {
+// Everything that was asked for as a file; of repeated comparisons the raw units of the last.
+Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
+                  std::span<const Comparison> comparisons) {
   ASSAY_TRY(const Machine machine, MachineHere());
-  return WriteJson(arguments.json,
-                   BenchJson(last, comparisons, shop.contract.name, machine, VersionsHere(shop.contract)));
+  const std::string& contract = shop.contract.name;
+  ASSAY_TRY_STATUS(WriteJson(
+      arguments.json,
+      arguments.json.empty() ? "" : BenchJson(last, comparisons, contract, machine, VersionsHere(shop.contract))));
+  ASSAY_TRY_STATUS(WriteJson(arguments.csv, UnitsCsv(last)));
+  ASSAY_TRY_STATUS(WriteJson(arguments.google_benchmark, GoogleBenchmarkJson(last, contract, machine)));
+  return WriteJson(arguments.hyperfine, HyperfineJson(last));
+}
+
+// At most one of the files may be standard output, and then nothing else is.
+Result<bool> TakesStandardOutput(const BenchArguments& arguments) {
+  int many = 0;
+  for (const std::string* file : {&arguments.json, &arguments.csv, &arguments.google_benchmark, &arguments.hyperfine})
+    many += *file == "-" ? 1 : 0;
+  if (many > 1) return Error{ErrorCode::kInvalidInput, "only one of the files can be - (standard output)"};
+  return many == 1;
 }
 
 }  // namespace
@@ -87,6 +103,7 @@ Result<int> Command(const BenchArguments& arguments) {
   if (arguments.aa == !arguments.against.empty())
     return Error{ErrorCode::kInvalidInput,
                  "bench wants either --against B or --aa, which compares A with its own copy"};
+  ASSAY_TRY(const bool to_stdout, TakesStandardOutput(arguments));
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   TerminalProgress progress(terminal, OutputWidth(), false);
   ASSAY_TRY(Workshop shop,
@@ -114,8 +131,8 @@ Result<int> Command(const BenchArguments& arguments) {
     if (arguments.repeat > 1) progress.Remark(ComparisonLine(number + 1, comparisons.back()));
   }
   progress.Close();
-  if (!arguments.json.empty()) ASSAY_TRY_STATUS(WriteBenchJson(arguments, shop, report, comparisons));
-  if (arguments.json != "-") {
+  ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons));
+  if (!to_stdout) {
     Print(arguments.repeat > 1 ? ComparisonsText(comparisons, pair.a.label, pair.b.label, OutputWidth())
                                : BenchText(report, pair.a.label, pair.b.label, OutputWidth()));
   }
