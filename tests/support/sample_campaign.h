@@ -66,6 +66,21 @@ inline Campaign SampleCampaign() {
   report.aa_low = -0.002;
   report.aa_high = 0.003;
   report.control_found = true;
+  report.winner = "blocked MR=6 NV=2";
+  report.winner_low = 0.0222;
+  report.winner_high = 0.0228;
+  report.floors = {incumbent.floor};
+  for (int i = 0; i < 120; ++i) {
+    RawUnit unit;
+    unit.group = i / 12;
+    unit.workload = "prefill-1k";
+    unit.wall_ns = 22'500'000 + 60'000 * (i * 7 % 11) + (i % 29 == 0 ? 9'000'000 : 0);
+    unit.arm = report.winner;
+    report.units.push_back(unit);
+    unit.wall_ns = 32'800'000 + 90'000 * (i * 5 % 13);
+    unit.arm = decided[0].against;
+    report.units.push_back(unit);
+  }
   c.decision = report;
   return c;
 }
