@@ -132,8 +132,14 @@ Status Crowning::StatePower() {
   if (known == state_.power.end()) {
     const auto witness = artifacts_.find(design_.witness);
     const Artifact& artifact = witness == artifacts_.end() ? winner_ : *witness->second;
-    ASSAY_TRY(const Power power,
+    ASSAY_TRY(const auto measured,
               MeasurePower(state_, course, artifact, design_.references.size(), ArmsOn(course).size()));
+    if (const auto* why = std::get_if<Rejected>(&measured)) {
+      if (witness == artifacts_.end()) refused_ = *why;
+      if (witness != artifacts_.end()) DropReference(design_.witness, *why);
+      return Ok();
+    }
+    const Power power = std::get<Power>(measured);
     known = state_.power.emplace(course.workload->name, power).first;
     if (power.sigma > 0) {
       state_.Tell(fmt::format("power: this machine, now, can resolve {:.1f} % in {} with {} thread{}",
@@ -180,6 +186,8 @@ void Crowning::DropReference(const std::string& name, const Rejected& why) {
   }
   std::erase(design_.references, name);
   artifacts_.erase(name);
+  // What the old witness has shown of this run still holds.
+  design_.control_found_before = design_.control_found_before || state_.control_found;
   if (name == design_.witness) SetWitness("");
 }
 
@@ -254,11 +262,13 @@ Status Crowning::RunCensus(const Evidence& evidence) {
       quiet = quiet && (!result.disturbed || !state_.options.redraw);
       for (RawUnit& unit : result.units) unit.census = true;
       units_.insert(units_.end(), result.units.begin(), result.units.end());
+      // A group in which somebody was refused says nothing of the winner's speed.
+      quiet = quiet && result.rejected.empty();
       for (const auto& [arm, why] : result.rejected) {
         if (arm == design_.winner && !refused_) refused_ = why;
         if (arm != design_.winner) DropReference(arm, why);
       }
-      if (!result.rejected.empty()) return Ok();
+      if (!result.rejected.empty()) break;
     }
     for (RawUnit& unit : units_) {
       if (unit.group == group) unit.redrawn = !quiet;
@@ -266,6 +276,7 @@ Status Crowning::RunCensus(const Evidence& evidence) {
     ++(quiet ? short_kept_ : short_redrawn_);
     left -= quiet ? 1 : 0;
     Stop();
+    if (artifacts_.empty()) break;
   }
   return Ok();
 }
@@ -359,6 +370,7 @@ Result<BenchOutcome> Crowning::Run() {
   if (seen != nullptr) rates_ = seen->Anew();
   ASSAY_TRY_STATUS(ChooseWitness());
   ASSAY_TRY_STATUS(StatePower());
+  if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
     const bool full = evidence.census_due == 0;

@@ -251,13 +251,17 @@ std::vector<bool> Judge::RestartsWithRegret(const std::string& reference, const 
       const ArmFigures* beside = arm == design_.winner ? nullptr : census_.Find(group, workload, arm);
       if (beside == nullptr) continue;
       if (!offsets.contains(arm)) {
-        Values of_groups;
+        // Where single calls are what counts, the winner's shared ones say too much for it.
+        Values of_groups, too_much;
         for (const int full : groups_) {
           const ArmFigures* slow = figures_.Find(full, workload, reference);
           const ArmFigures* known = figures_.Find(full, workload, arm);
-          if (slow != nullptr && known != nullptr) of_groups.push_back(SharedLogRatio(*slow, *known));
+          const ArmFigures* mine = figures_.Find(full, workload, design_.winner);
+          if (slow == nullptr || known == nullptr || mine == nullptr) continue;
+          of_groups.push_back(SharedLogRatio(*slow, *known));
+          too_much.push_back(SharedLogRatio(*slow, *mine) - LogRatio(*slow, *mine));
         }
-        offsets[arm] = Median(of_groups);
+        offsets[arm] = Median(of_groups) - std::max(0.0, Median(too_much));
       }
       regret.push_back(!(offsets[arm] + SharedLogRatio(*beside, *winner) > -kRegret));
       break;

@@ -16,6 +16,8 @@ namespace {
 constexpr double kFull = 3;  // within this of the fastest: all units
 constexpr double kSlow = 8;  // beyond it one unit, else two
 constexpr double kLongSeconds = 10e-3;
+// The median of three would often be a stranger's time slice; of what is eight times slower that is enough.
+constexpr int kCensusUnits = 5, kCensusSlow = 3;
 
 template <typename T>
 void Shuffle(std::vector<T>& values, Stream& stream) {
@@ -25,7 +27,7 @@ void Shuffle(std::vector<T>& values, Stream& stream) {
 int FullUnits(double unit_seconds, Depth depth) {
   switch (depth) {
     case Depth::kCensus:
-      return 5;  // the median of three would often be a stranger's time slice
+      return kCensusUnits;
     case Depth::kEstimate:
       return 4;
     case Depth::kRank:
@@ -60,10 +62,13 @@ ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth
   const double times_slower = seconds / std::max(fastest_seconds, 1e-9);
   ArmUnits units;
   units.calls = calls;
-  if (times_slower <= kFull) {
+  if (depth == Depth::kCensus) {
+    // A restart is judged by these alone: one cold first call of a slow arm would be no judgement.
+    units.units = times_slower <= kSlow ? kCensusUnits : kCensusSlow;
+  } else if (times_slower <= kFull) {
     units.units = FullUnits(fastest_seconds * calls, depth);
   } else {
-    units.units = times_slower <= kSlow && depth >= Depth::kRank ? 2 : 1;
+    units.units = times_slower <= kSlow && depth != Depth::kEstimate ? 2 : 1;
   }
   if (times_slower > kSlow) units.calls = std::max(1, static_cast<int>(calls * kSlow / times_slower));
   if (calls > 1 && depth != Depth::kCensus)

@@ -37,7 +37,7 @@ struct ArmUnits {
 
 enum class Depth { kCensus, kEstimate, kRank, kDecide };
 
-// Five units of each arm in a short group of the census.  Else:
+// In a short group of the census five units, three beyond eight times the fastest.  Else:
 // An arm within three times the fastest gets the full number of units (six when they are long,
 // twelve when they are short), up to eight times two (one in an estimate), beyond that one.  Very
 // slow arms also run fewer calls a unit: their data are then no colder than the others', so it is

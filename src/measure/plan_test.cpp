@@ -56,6 +56,9 @@ TEST(UnitsFor, SlowArmsGetFewUnits) {
       {"sixteen times, shared: half the calls", 16e-3, 1e-3, 4, Depth::kDecide, {1, 2, 2}},
       {"estimates are short", 20e-3, 20e-3, 1, Depth::kEstimate, {4, 1, 0}},
       {"and their slow arms shorter", 70e-3, 20e-3, 1, Depth::kEstimate, {1, 1, 0}},
+      {"short groups: five of each", 1e-3, 1e-3, 3, Depth::kCensus, {5, 3, 0}},
+      {"also of a slower arm", 8e-3, 1e-3, 3, Depth::kCensus, {5, 3, 0}},
+      {"three of a very slow one, and fewer calls", 16e-3, 1e-3, 4, Depth::kCensus, {3, 2, 0}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);

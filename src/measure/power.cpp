@@ -22,8 +22,9 @@ constexpr double kFullOverShort = 2;
 
 }  // namespace
 
-Result<Power> MeasurePower(KernelTimer::State& state, Course& course, const Artifact& witness, size_t references,
-                           size_t arms) {
+Result<std::variant<Power, Rejected>> MeasurePower(KernelTimer::State& state, Course& course, const Artifact& witness,
+                                                   size_t references, size_t arms) {
+  using Outcome = std::variant<Power, Rejected>;
   const std::vector<Arm> two = {
       {.name = "witness", .artifact = &witness, .trusted = witness.trusted_code, .planted_name = {}},
       {.name = "copy", .artifact = &witness, .trusted = witness.trusted_code, .planted_name = {}}};
@@ -35,12 +36,13 @@ Result<Power> MeasurePower(KernelTimer::State& state, Course& course, const Arti
                                                             .depth = Depth::kCensus,
                                                             .limits = UnitLimits::OfThisMachine(),
                                                             .gated = false}));
-    units.insert(units.end(), result.units.begin(), result.units.end());
+    if (!result.rejected.empty()) return Outcome(result.rejected.front().second);
+    if (!result.disturbed) units.insert(units.end(), result.units.begin(), result.units.end());
   }
   std::vector<double> ratios = Figures(units).LogRatios(course.workload->name, "witness", "copy");
   Power power;
   power.threads = course.threads;
-  if (ratios.size() < 3) return power;
+  if (ratios.size() < 3) return Outcome(power);
   // Both arms are the same bytes, so the centre is known.
   for (double& ratio : ratios) ratio = std::fabs(ratio);
   power.sigma = 1.4826 * Median(ratios);
@@ -52,7 +54,7 @@ Result<Power> MeasurePower(KernelTimer::State& state, Course& course, const Arti
   const double effect = std::log1p(power.resolves);
   power.groups = ExpectedGroups(design.looks, WinProbability(effect, margin, power.sigma));
   power.seconds = power.groups * kFullOverShort * spent.Seconds() / kPilotGroups * static_cast<double>(arms) / 2;
-  return power;
+  return Outcome(power);
 }
 
 }  // namespace assay

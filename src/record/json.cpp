@@ -162,6 +162,7 @@ DecisionDesign DesignFrom(const Json& j) {
   Take(d.copy, j.at("copy"));
   d.references = Get<std::vector<std::string>>(j.at("references"));
   d.workloads = Get<std::vector<std::string>>(j.at("workloads"));
+  if (d.workloads.empty() && !d.references.empty()) throw std::runtime_error("a design without workloads");
   Take(d.witness, j.at("witness"));
   Take(d.witness_copy, j.at("witness_copy"));
   Take(d.planted, j.at("planted"));

@@ -27,7 +27,11 @@ using Json = nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
 inline Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-inline double Real(const Json& json) { return json.is_number() ? json.get<double>() : std::nan(""); }
+// Null is what has no number: NaN.
+inline double Real(const Json& json) {
+  if (!json.is_number() && !json.is_null()) throw std::runtime_error(json.dump() + " is no number");
+  return json.is_number() ? json.get<double>() : std::nan("");
+}
 
 // An integer is one that is written as one and fits.  The library would convert what is neither, which has no meaning
 // beyond the type's range.
@@ -49,6 +53,7 @@ void Take(T& field, const Json& json) {
 class As {
  public:
   explicit As(const Json& json) : json_(json) {}
+  explicit As(Json&&) = delete;  // it keeps a reference
   template <typename T>
   operator T() const {  // NOLINT: that it is implicit is its purpose
     return Get<T>(json_);
@@ -72,6 +77,7 @@ Ordered List(const std::vector<T>& items, F&& to_json) {
 
 template <typename T, typename F>
 std::vector<T> FromList(const Json& list, F&& from_json) {
+  if (!list.is_array()) throw std::runtime_error(list.dump() + " is no list");
   std::vector<T> items;
   for (const Json& item : list) items.push_back(from_json(item));
   return items;

@@ -214,14 +214,13 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
   });
 }
 
-std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers,
-                               std::span<const std::span<const std::byte>> outputs) {
+std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers) {
   std::vector<uint64_t> prints;
   for (size_t s = 0; s < answers.parts.front().slices.size(); ++s) {
     uint64_t print = 0;
     for (size_t e = answers.begin[s]; e < answers.begin[s + 1]; ++e) {
       const AnswerElement& element = answers.elements[e];
-      const double value = LoadElement(contract.tensors[element.tensor].dtype, outputs[element.tensor], element.offset);
+      const double value = RoundedTo(contract.tensors[element.tensor].dtype, element.expected.value);
       print = ((print ^ std::bit_cast<uint64_t>(value)) + element.tensor + 1) * 0x9E3779B97F4A7C15;
       print ^= print >> 29;
     }

@@ -96,11 +96,10 @@ Judgement Judge(const Contract& contract, const Answers& answers, std::span<cons
 // evaluations of the reference itself.
 Judgement JudgeNumbers(const Contract& contract, const Answers& answers, std::span<const double> numbers);
 
-// What each of the contract's slices that were asked holds in the outputs, as one number: slices that hold the same
-// have the same.  Where a slice lies does not count.
-std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers,
-                               std::span<const std::span<const std::byte>> outputs);
-// Those of `slices` that hold what another of them holds as well.  An answer that is right for one of them may have
+// The right answer of each of the contract's slices that were asked, as one number: equal answers, rounded to the
+// output's format, have equal ones.  Where a slice lies does not count, nor what a candidate left there.
+std::vector<uint64_t> PrintsOf(const Contract& contract, const Answers& answers);
+// Those of `slices` whose answer is another's as well.  An answer that is right for one of them may have
 // been taken from the other, so it proves nothing of who computed it.
 std::vector<int64_t> SharedAnswers(std::span<const int64_t> slices, std::span<const uint64_t> prints);
 

@@ -71,18 +71,20 @@ class Judging : public testing::Test {
 // A row that was given its neighbour's answer is right when both are rows of one constant.
 TEST_F(Judging, SlicesThatHoldTheSameProveNothingOfEachOther) {
   answers_.parts = {{std::nullopt, answers_.slices}};
-  std::vector<float> held(200);
-  for (size_t i = 0; i < held.size(); ++i) held[i] = static_cast<float>(i);
-  std::copy_n(held.begin(), 50, held.begin() + 100);  // row 2 holds what row 0 does
-  const std::vector<std::span<const std::byte>> outputs = {{}, std::as_bytes(std::span(held))};
-  std::vector<uint64_t> prints = PrintsOf(contract_, answers_, outputs);
+  for (size_t i = 0; i < answers_.elements.size(); ++i) answers_.elements[i].expected.value = static_cast<double>(i);
+  for (size_t i = 0; i < 50; ++i) answers_.elements[100 + i].expected.value = static_cast<double>(i);  // row 2 is row 0
+  std::vector<uint64_t> prints = PrintsOf(contract_, answers_);
   ASSERT_EQ(prints.size(), 4U);
   EXPECT_EQ(SharedAnswers(answers_.slices, prints), (std::vector<int64_t>{0, 2}));
-  held[149] += 1;  // the last bit of it
-  prints = PrintsOf(contract_, answers_, outputs);
+  // What the output cannot hold makes no difference, its last bit does.
+  answers_.elements[149].expected.value *= 1 + 1e-12;
+  EXPECT_EQ(PrintsOf(contract_, answers_), prints);
+  answers_.elements[149].expected.value += 1;
+  prints = PrintsOf(contract_, answers_);
   EXPECT_TRUE(SharedAnswers(answers_.slices, prints).empty());
-  std::swap(held[50], held[51]);  // the same numbers in another order are not the same answer
-  EXPECT_NE(PrintsOf(contract_, answers_, outputs)[1], prints[1]);
+  // The same numbers in another order are not the same answer.
+  std::swap(answers_.elements[50].expected.value, answers_.elements[51].expected.value);
+  EXPECT_NE(PrintsOf(contract_, answers_)[1], prints[1]);
 }
 
 TEST_F(Judging, AcceptsWhatLiesWithin) {

@@ -58,8 +58,8 @@ class SecondCompilerCheck : public Check {
   ExamPlan plan_;
 };
 
-// Every slice of one call at every timed shape, where verify compares a draw.  Slices whose answer another slice has as
-// well (rows of one constant) are asked again with other values: a row that holds its neighbour's answer is right
+// Every slice of one call at every timed shape, where verify compares a draw.  Slices whose right answer is another's
+// as well (rows of one constant) are asked again with other values: a row that holds its neighbour's answer is right
 // there.
 class FullComparisonCheck : public Check {
  public:

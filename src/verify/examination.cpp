@@ -195,7 +195,7 @@ Result<std::optional<Rejected>> Examination::CompareSlices(Probe& probe, const C
   answers.texture = TextureOf(c.calls[slot], call.structured);
   ASSAY_TRY(std::optional<Rejected> refused, Compare(probe, c, slot, answers));
   if (prints != nullptr && !refused) {
-    const std::vector<uint64_t> more = PrintsOf(contract(), answers, probe.Call(slot).tensors);
+    const std::vector<uint64_t> more = PrintsOf(contract(), answers);
     prints->insert(prints->end(), more.begin(), more.end());
   }
   return refused;

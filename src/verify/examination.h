@@ -93,8 +93,8 @@ class Examination {
   Result<std::optional<Rejected>> CheckWritten(Probe& probe, const Case& c, size_t slot);
   // Check 8, of a process whose outputs have been looked at.
   Result<std::optional<Rejected>> CheckMachine(Probe& probe, const Case& c);
-  // The comparison alone, of slices that the caller chose; for the exam.  What they hold is added to `prints`
-  // (see PrintsOf) when they are right.
+  // The comparison alone, of slices that the caller chose; for the exam.  Their answers are added to `prints`
+  // (see PrintsOf) when the candidate's are right.
   Result<std::optional<Rejected>> CompareSlices(Probe& probe, const Case& c, size_t slot,
                                                 std::span<const int64_t> slices, size_t honest_slices,
                                                 std::vector<uint64_t>* prints = nullptr);

@@ -69,16 +69,12 @@ class Decision(Workspace):
             outcome = self.expect(USAGE, "bench", TOY, "strict", *more)
             self.assertIn("either --against B or --aa", outcome.err)
 
-    def test_a_shared_object_is_named_by_its_bytes(self):
+    def test_a_shared_object_is_no_kernel_source(self):
         self.expect(DONE, "verify", TOY, TOY / "honest/fused.cpp")
         built = max((self.folder / ".assay").rglob("*.so"), key=lambda file: file.stat().st_mtime, default=None)
         self.assertIsNotNone(built, "the cache holds what was built")
-        copy = self.folder / "brought.so"
-        copy.write_bytes(built.read_bytes())
-        outcome = self.expect(DONE, "verify", TOY, copy)
-        self.assertIn("shared object ", outcome.out)
-        outcome = self.expect(USAGE, "verify", TOY, copy, "--set", "BLOCK=1")
-        self.assertIn("has no knobs", outcome.err)
+        outcome = self.expect(USAGE, "verify", TOY, built)
+        self.assertIn("is a shared object; give the source", outcome.err)
 
 
 if __name__ == "__main__":

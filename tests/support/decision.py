@@ -255,9 +255,12 @@ class Decider:
                 continue
             name = beside[0]
             if name not in known:
-                known[name] = median([shared_log_ratio(g[workload][reference], g[workload][name])
-                                      for g in self.groups.values()
-                                      if reference in g.get(workload, {}) and name in g.get(workload, {})])
+                three = (reference, name, d["winner"])
+                full = [g[workload] for g in self.groups.values() if all(a in g.get(workload, {}) for a in three)]
+                beside_it = median([shared_log_ratio(g[reference], g[name]) for g in full])
+                too_much = median([shared_log_ratio(g[reference], g[d["winner"]]) - log_ratio(g[reference], g[d["winner"]])
+                                   for g in full])
+                known[name] = beside_it - max(0.0, too_much)
             bad.append(not known[name] + shared_log_ratio(arms[name], arms[d["winner"]]) > -REGRET)
         return bad
 

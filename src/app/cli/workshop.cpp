@@ -126,9 +126,8 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
     if (file.empty() && path.stem() == what) file = path;
   }
   if (!file.empty() && IsObject(file)) {
-    ASSAY_TRY_STATUS(NoKnobs(what, "shared object", knobs, flags));
-    ASSAY_TRY(const std::string bytes, ReadFile(file));
-    return NamedKernel{std::nullopt, nullptr, "shared object " + Sha256(bytes).substr(0, 12), file};
+    return Error{ErrorCode::kInvalidInput,
+                 Printable(what) + " is a shared object; give the source, for its tables would have to be believed"};
   }
   if (!file.empty()) {
     ASSAY_TRY(const Template family, ReadTemplate(file, contract));
@@ -149,9 +148,9 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
 
 Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
   Result<BuildOutcome> built =
-      subject.reference != nullptr ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
-      : subject.candidate ? workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary)
-                          : workshop.builder->Adopt(workshop.contract, subject.object);
+      subject.reference != nullptr
+          ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
+          : workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
   if (built.ok()) {
     if (auto* artifact = std::get_if<Artifact>(&built.value())) artifact->name = subject.label;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,7 +52,6 @@ struct NamedKernel {
   std::optional<Candidate> candidate;          // of a source with knobs
   const ReferenceKernel* reference = nullptr;  // else a baseline or peer
   std::string label;
-  std::filesystem::path object = {};  // else a shared object; its label is its hash
 };
 Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
                                const std::vector<std::string>& flags);

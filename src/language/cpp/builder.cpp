@@ -29,7 +29,6 @@ constexpr int64_t kBuildRules = 2;
 constexpr std::chrono::seconds kLeastLimit{10};
 constexpr std::chrono::seconds kMostLimit{20};
 constexpr double kTimesBaseline = 10;
-constexpr size_t kMostAdopted = size_t{64} << 20;  // bytes of a shared object from elsewhere
 
 // One build, whatever asked for it.
 struct Plan {
@@ -298,28 +297,6 @@ Result<BuildOutcome> CppBuilder::BuildReference(const Contract& contract, const 
     state_->first_baseline.emplace(contract.hash, artifact->build_seconds);
   }
   return outcome;
-}
-
-Result<BuildOutcome> CppBuilder::Adopt(const Contract& contract, const std::filesystem::path& file) {
-  ASSAY_TRY(const std::string bytes, ReadFile(file, kMostAdopted));
-  ASSAY_TRY(LinkedLibraries libraries, FindLibraries(contract.policy.libraries));
-  const FilePolicy policy = PolicyFor(contract, false, libraries.sonames);
-  if (const auto trouble = CheckSharedObject(bytes, policy)) return BuildOutcome(PolicyRefusal(*trouble));
-  const Digest hash = Sha256(bytes);
-  RecordHash id("adopted");
-  id.Add("rules", kBuildRules).Add("file", hash).Add("contract", contract.hash);
-  CachedBuild build;
-  ASSAY_TRY(build.twin, TwinOf(bytes));
-  ASSAY_TRY(const CachedBuild stored, state_->cache.Store(id.Finish(), bytes, std::move(build)));
-  Artifact artifact;
-  artifact.id = artifact.candidate = hash;
-  artifact.file_hash = stored.file_hash;
-  artifact.twin = stored.twin;
-  artifact.path = stored.path;
-  artifact.name = "shared object " + hash.substr(0, 12);
-  artifact.compiler = "unknown";
-  artifact.libraries = std::move(libraries.files);
-  return BuildOutcome(std::move(artifact));
 }
 
 Result<std::optional<Rejected>> CppBuilder::RebuildsToSameCode(const Contract& contract, const Candidate& candidate) {

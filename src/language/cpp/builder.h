@@ -21,10 +21,6 @@ class CppBuilder : public Builder {
   Status Prepare(const Contract& contract, std::span<const Candidate> candidates) override;
   Result<BuildOutcome> BuildReference(const Contract& contract, const ReferenceKernel& reference) override;
 
-  // A shared object that somebody else built: into the cache, named by the hash of its bytes, held to the same rules
-  // as one that was built here.  Nobody knows its source, so what needs one cannot be asked of it.
-  Result<BuildOutcome> Adopt(const Contract& contract, const std::filesystem::path& file);
-
   // Builds once more beside the cache, with another date and another folder, and compares bytes.
   // nothing: the same; else Rejected{build_unstable} (or why the second build failed).
   Result<std::optional<Rejected>> RebuildsToSameCode(const Contract& contract, const Candidate& candidate);

@@ -58,28 +58,6 @@ class BuilderTest : public ::testing::Test {
   static inline CppBuilder* builder_ = nullptr;
 };
 
-TEST_F(BuilderTest, ASharedObjectFromElsewhereIsNamedByItsBytesAndHeldToTheSameRules) {
-  const Artifact built = Good(ToyKernel(""));
-  const std::filesystem::path copy = folder_->path() / "brought.so";
-  std::filesystem::copy_file(built.path, copy);
-  auto adopted = builder_->Adopt(contract_, copy);
-  ASSERT_TRUE(adopted.ok()) << adopted.error().message;
-  const auto* artifact = std::get_if<Artifact>(&adopted.value());
-  ASSERT_NE(artifact, nullptr) << std::get<Rejected>(adopted.value()).evidence;
-  EXPECT_EQ(artifact->id, built.file_hash);
-  EXPECT_EQ(artifact->file_hash, built.file_hash);
-  EXPECT_EQ(artifact->twin, built.twin);
-  EXPECT_FALSE(artifact->trusted_code);
-  EXPECT_NE(artifact->path, copy) << "what is timed is our own copy";
-
-  // The runner's own program is an object too, and no kernel.
-  const auto foreign = builder_->Adopt(contract_, "/proc/self/exe");
-  ASSERT_TRUE(foreign.ok()) << foreign.error().message;
-  ASSERT_TRUE(std::holds_alternative<Rejected>(foreign.value()));
-  EXPECT_EQ(std::get<Rejected>(foreign.value()).reason, Reason::kPolicy);
-  EXPECT_FALSE(builder_->Adopt(contract_, folder_->path() / "missing.so").ok());
-}
-
 TEST_F(BuilderTest, RefusesWithReasonAndEvidence) {
   struct Row {
     const char* name;
