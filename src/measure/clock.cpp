@@ -40,8 +40,7 @@ EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const st
   const std::vector<std::string> names = ArmNames(artifacts);
   EstimateArms all;
   for (size_t i = 0; i < artifacts.size(); ++i) {
-    all.arms.push_back(
-        {.name = names[i], .artifact = artifacts[i], .trusted = artifacts[i]->trusted_code, .planted_name = {}});
+    all.arms.push_back(Arm::Of(names[i], *artifacts[i]));
   }
   all.candidate = names[0];
   if (against != nullptr) all.incumbent = names[1];
@@ -96,8 +95,7 @@ Result<RunRates*> KernelTimer::State::RatesFor(int threads) {
 
 Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<const Arm> arms, Depth depth,
                                                    std::vector<RawUnit>& units) {
-  const GroupOptions group{
-      .threads = course.threads, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true};
+  const GroupOptions group = OptionsOf(course, depth);
   for (int attempt = 0;; ++attempt) {
     ASSAY_TRY(GroupResult result, course.runner->Run(next_group++, arms, group));
     // No claim hangs on an estimate or a ranking: on a machine that stays busy the second draw counts.

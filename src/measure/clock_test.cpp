@@ -50,8 +50,7 @@ class LiveClock : public ::testing::Test {
     auto courses = CoursesOf(contract_, {}, 0, audit_, Seed::FromNumber(9));
     EXPECT_TRUE(courses.ok()) << courses.error().message;
     courses_ = std::move(courses).value();
-    return courses_[0].runner->Run(
-        0, arms, {.threads = 1, .depth = depth, .limits = UnitLimits::OfThisMachine(), .gated = true});
+    return courses_[0].runner->Run(0, arms, {.threads = 1, .depth = depth, .limits = UnitLimits::OfThisMachine()});
   }
 
   static inline const Contract contract_ = TimedToy();

@@ -47,6 +47,10 @@ Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vecto
   return courses;
 }
 
+GroupOptions OptionsOf(const Course& course, Depth depth) {
+  return {.threads = course.threads, .depth = depth, .limits = UnitLimits::OfThisMachine()};
+}
+
 std::vector<std::string> ArmNames(std::span<const Artifact* const> artifacts) {
   std::vector<std::string> names;
   std::set<std::string> taken;

@@ -27,6 +27,9 @@ struct Course {
 Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vector<std::string>& names, int threads,
                                       Auditor& auditor, const Seed& seed);
 
+// For a group of this course: its threads, and what this machine allows.
+GroupOptions OptionsOf(const Course& course, Depth depth);
+
 // Names for the arms of one group: what people call the artifacts, made unique where they clash.
 std::vector<std::string> ArmNames(std::span<const Artifact* const> artifacts);
 

@@ -40,6 +40,7 @@ class Crowning {
   bool Compared(const std::string& name) const;
   std::vector<Arm> ArmsOn(const Course& course) const;
   Status RunGroup();
+  void Mark(int group, bool counts);
   std::string Beside(const Course& course, const Figures& figures) const;
   Status RunCensus(const Evidence& evidence);
   void Stop();
@@ -107,9 +108,9 @@ Status Crowning::ChooseWitness() {
   Course& course = state_.courses.front();
   std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}}};
   for (const auto& [name, artifact] : artifacts_) {
-    arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
+    arms.push_back(Arm::Of(name, *artifact));
   }
-  ASSAY_TRY_STATUS(course.runner->Pace(arms, {.threads = course.threads, .limits = UnitLimits::OfThisMachine()}));
+  ASSAY_TRY_STATUS(course.runner->Pace(arms, OptionsOf(course, Depth::kDecide)));
   const auto of_winner = course.runner->PaceOf(winner_);
   double best = of_winner ? kDearWitness * *of_winner : std::numeric_limits<double>::infinity();
   std::string chosen;
@@ -157,17 +158,11 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
   std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
                            {.name = design_.copy, .artifact = &winner_, .planted_name = {}}};
   for (const auto& [name, artifact] : artifacts_) {
-    if (Compared(name) || headline_course)
-      arms.push_back({.name = name, .artifact = artifact, .trusted = artifact->trusted_code, .planted_name = {}});
+    if (Compared(name) || headline_course) arms.push_back(Arm::Of(name, *artifact));
   }
   if (!headline_course) return arms;
   const auto witness = artifacts_.find(design_.witness);
-  if (witness != artifacts_.end()) {
-    arms.push_back({.name = design_.witness_copy,
-                    .artifact = witness->second,
-                    .trusted = witness->second->trusted_code,
-                    .planted_name = {}});
-  }
+  if (witness != artifacts_.end()) arms.push_back(Arm::Of(design_.witness_copy, *witness->second));
   for (Arm& arm : arms) {
     if (arm.name != design_.witness_copy || state_.control_found) continue;
     arm.plant = design_.plant;
@@ -193,10 +188,7 @@ void Crowning::DropReference(const std::string& name, const Rejected& why) {
 
 // True when the group was quiet.
 Result<bool> Crowning::RunCourse(Course& course, int group) {
-  const GroupOptions options{
-      .threads = course.threads, .depth = Depth::kDecide, .limits = UnitLimits::OfThisMachine(), .gated = true};
-  const std::vector<Arm> arms = ArmsOn(course);
-  ASSAY_TRY(const GroupResult result, course.runner->Run(group, arms, options));
+  ASSAY_TRY(const GroupResult result, course.runner->Run(group, ArmsOn(course), OptionsOf(course, Depth::kDecide)));
   units_.insert(units_.end(), result.units.begin(), result.units.end());
   for (const auto& [arm, why] : result.rejected) {
     const bool of_winner = arm == design_.winner || arm == design_.copy;
@@ -222,10 +214,15 @@ Status Crowning::RunGroup() {
   }
   quiet = quiet || !state_.options.redraw;
   ++(quiet ? kept_ : redrawn_);
-  for (RawUnit& unit : units_) {
-    if (unit.group == group) unit.redrawn = !quiet;
-  }
+  Mark(group, quiet);
   return Ok();
+}
+
+// The units of a group count, or they do not.
+void Crowning::Mark(int group, bool counts) {
+  for (RawUnit& unit : units_) {
+    if (unit.group == group) unit.redrawn = !counts;
+  }
 }
 
 // The arm that a short group of the census holds beside the winner: the fastest of those that full groups have seen.
@@ -250,15 +247,9 @@ Status Crowning::RunCensus(const Evidence& evidence) {
     for (Course& course : state_.courses) {
       const std::string beside = Beside(course, figures);
       if (beside.empty()) continue;
-      const Artifact* other = artifacts_.at(beside);
-      const std::vector<Arm> arms = {
-          {.name = design_.winner, .artifact = &winner_, .planted_name = {}},
-          {.name = beside, .artifact = other, .trusted = other->trusted_code, .planted_name = {}}};
-      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms,
-                                                       {.threads = course.threads,
-                                                        .depth = Depth::kCensus,
-                                                        .limits = UnitLimits::OfThisMachine(),
-                                                        .gated = false}));
+      const std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
+                                     Arm::Of(beside, *artifacts_.at(beside))};
+      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, OptionsOf(course, Depth::kCensus)));
       quiet = quiet && (!result.disturbed || !state_.options.redraw);
       for (RawUnit& unit : result.units) unit.census = true;
       units_.insert(units_.end(), result.units.begin(), result.units.end());
@@ -270,9 +261,7 @@ Status Crowning::RunCensus(const Evidence& evidence) {
       }
       if (!result.rejected.empty()) break;
     }
-    for (RawUnit& unit : units_) {
-      if (unit.group == group) unit.redrawn = !quiet;
-    }
+    Mark(group, quiet);
     ++(quiet ? short_kept_ : short_redrawn_);
     left -= quiet ? 1 : 0;
     Stop();

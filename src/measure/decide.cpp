@@ -14,10 +14,6 @@
 namespace assay {
 namespace {
 
-bool IsClaim(DecisionKind kind) {
-  return kind == DecisionKind::kFaster || kind == DecisionKind::kSlower || kind == DecisionKind::kSame;
-}
-
 // Two-sided 95 %: a reproduction interval is to hold 19 of 20 re-measurements.
 constexpr double kNineteenOfTwenty = 1.96;
 // From this many groups on the 80th percentile of regret is asked, before it the second worst.

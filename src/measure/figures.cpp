@@ -58,11 +58,8 @@ Figures::Figures(std::span<const RawUnit> units, Of which) {
       redrawn.insert(unit.group);
       continue;
     }
-    // A kernel that is nothing at all costs a nanosecond: logarithms need a positive number.
-    const double nanoseconds =
-        std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1.0) / std::max(unit.calls, 1);
     ArmFigures& figures = groups_[unit.group][unit.workload][unit.arm];
-    (unit.gated ? figures.gated : figures.shared).push_back(nanoseconds * 1e-9);
+    (unit.gated ? figures.gated : figures.shared).push_back(unit.NanosecondsACall() * 1e-9);
   }
   redrawn_ = static_cast<int>(redrawn.size());
 }

@@ -153,7 +153,10 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
       Reject(arm, std::move(*rejected));
       return Ok();
     }
-    const int64_t net = std::get<UnitResult>(verdict).wall_ns - contestant.null_ns();
+    const int64_t null = contestant.null_ns();
+    // What is under half a null unit is the null unit's own noise, and the fastest of a few would pick just that:
+    // of two equal kernels of 20 us one passed for ten times slower. The units of the first group know better.
+    const int64_t net = std::max(std::get<UnitResult>(verdict).wall_ns - null, null / 2);
     const double seconds = std::max(1e-9 * static_cast<double>(net), 1e-7);
     pace_[arm] = i == 0 ? seconds : std::min(pace_[arm], seconds);
     spent += seconds;
@@ -179,8 +182,7 @@ Status GroupRunner::Group::Pace() {
   calls_ = CallsPerUnit(fastest, static_cast<int64_t>(bytes), runner_.workload_.state, options_.limits);
   for (size_t arm = 0; arm < arms_.size(); ++arm) {
     if (!Alive(arm)) continue;
-    ArmUnits plan = UnitsFor(pace_[arm], fastest, calls_, options_.depth);
-    if (!options_.gated) plan.gated = 0;
+    const ArmUnits plan = UnitsFor(pace_[arm], fastest, calls_, options_.depth);
     result_.pace[arms_[arm].name] = pace_[arm];
     turns_.push_back({arm, false, plan});
     if (arms_[arm].plant > 0) turns_.push_back({arm, true, plan});
@@ -273,7 +275,7 @@ Result<GroupResult> GroupRunner::Group::Run() {
   ASSAY_TRY(const CpuSnapshot before, TakeCpuSnapshot(draw_.cpus));
   ASSAY_TRY_STATUS(WarmUp());
   ASSAY_TRY_STATUS(RunRounds(UnitKind::kShared));
-  if (calls_ > 1 && options_.gated) ASSAY_TRY_STATUS(RunRounds(UnitKind::kGated));
+  if (calls_ > 1) ASSAY_TRY_STATUS(RunRounds(UnitKind::kGated));
   // Ended processes are counted once they are buried, and the living while they live: either way
   // before the second look, or their time would pass for a stranger's.
   contestants_.clear();

@@ -34,6 +34,11 @@ struct Arm {
   // it is real time on the real clock; what is tested is whether this instrument, now, sees it.
   double plant = 0;
   std::string planted_name;
+
+  // As much trusted as its code is.
+  static Arm Of(std::string name, const Artifact& artifact) {
+    return {.name = std::move(name), .artifact = &artifact, .trusted = artifact.trusted_code, .planted_name = {}};
+  }
 };
 
 struct GroupResult {
@@ -49,7 +54,6 @@ struct GroupOptions {
   int threads = 1;  // of this workload
   Depth depth = Depth::kDecide;
   UnitLimits limits;
-  bool gated = true;
 };
 
 // Restart groups of one contract and one workload.  A group is one draw of environment, placement,

@@ -5,9 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "base/text.h"
 #include "measure/decide.h"
 #include "measure/figures.h"
 #include "numerics/statistics.h"
@@ -25,17 +22,11 @@ constexpr double kFullOverShort = 2;
 Result<std::variant<Power, Rejected>> MeasurePower(KernelTimer::State& state, Course& course, const Artifact& witness,
                                                    size_t references, size_t arms) {
   using Outcome = std::variant<Power, Rejected>;
-  const std::vector<Arm> two = {
-      {.name = "witness", .artifact = &witness, .trusted = witness.trusted_code, .planted_name = {}},
-      {.name = "copy", .artifact = &witness, .trusted = witness.trusted_code, .planted_name = {}}};
+  const std::vector<Arm> two = {Arm::Of("witness", witness), Arm::Of("copy", witness)};
   const Stopwatch spent;
   std::vector<RawUnit> units;
   for (int group = 0; group < kPilotGroups; ++group) {
-    ASSAY_TRY(const GroupResult result, course.runner->Run(state.next_group++, two,
-                                                           {.threads = course.threads,
-                                                            .depth = Depth::kCensus,
-                                                            .limits = UnitLimits::OfThisMachine(),
-                                                            .gated = false}));
+    ASSAY_TRY(const GroupResult result, course.runner->Run(state.next_group++, two, OptionsOf(course, Depth::kCensus)));
     if (!result.rejected.empty()) return Outcome(result.rejected.front().second);
     if (!result.disturbed) units.insert(units.end(), result.units.begin(), result.units.end());
   }

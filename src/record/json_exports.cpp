@@ -19,10 +19,6 @@ using json_library::Dump;
 using json_library::Number;
 using json_library::Ordered;
 
-double NanosecondsACall(const RawUnit& unit) {
-  return std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1) / std::max(unit.calls, 1);
-}
-
 // Workload, arm, gated or not: what is one benchmark elsewhere.
 using Series = std::map<std::tuple<std::string, std::string, bool>, std::vector<const RawUnit*>>;
 Series SeriesOf(const DecisionReport& report) {
@@ -48,7 +44,7 @@ std::string UnitsCsv(const DecisionReport& report) {
   for (const RawUnit& unit : report.units) {
     out += fmt::format("{},{},{},{},{},{},{},{:d},{:d},{:d},{:.3f}\n", unit.group, CsvField(unit.arm),
                        CsvField(unit.workload), unit.calls, unit.wall_ns, unit.null_ns, unit.cpu_ns, unit.gated,
-                       unit.redrawn, unit.census, NanosecondsACall(unit));
+                       unit.redrawn, unit.census, unit.NanosecondsACall());
   }
   return out;
 }
@@ -70,7 +66,7 @@ std::string GoogleBenchmarkJson(const DecisionReport& report, const std::string&
                             {"repetition_index", i},
                             {"threads", std::max(report.power.threads, 1)},
                             {"iterations", unit.calls},
-                            {"real_time", NanosecondsACall(unit)},
+                            {"real_time", unit.NanosecondsACall()},
                             {"cpu_time", static_cast<double>(unit.cpu_ns) / std::max(unit.calls, 1)},
                             {"time_unit", "ns"}});
     }
@@ -95,7 +91,7 @@ std::string HyperfineJson(const DecisionReport& report) {
     std::vector<double> times;
     double cpu = 0;
     for (const RawUnit* unit : units) {
-      times.push_back(1e-9 * NanosecondsACall(*unit));
+      times.push_back(1e-9 * unit->NanosecondsACall());
       cpu += 1e-9 * static_cast<double>(unit->cpu_ns) / std::max(unit->calls, 1) / static_cast<double>(units.size());
     }
     const double count = static_cast<double>(times.size());

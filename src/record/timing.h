@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -25,6 +26,11 @@ struct RawUnit {
   bool gated = false;    // single gated call
   bool redrawn = false;  // the group was redrawn on independent evidence
   bool census = false;   // a short group that only asks whether the winner has bad restarts
+
+  // The unit's value.  A kernel that is nothing at all costs a nanosecond a unit: logarithms need a positive number.
+  double NanosecondsACall() const {
+    return std::max<double>(static_cast<double>(wall_ns - null_ns), 1.0) / std::max(calls, 1);
+  }
 };
 
 // The weakest evidence: one group against the incumbent; it may only drop.
@@ -60,6 +66,10 @@ struct Ranking {
 
 enum class DecisionKind { kFaster, kSlower, kSame, kUndecided, kUnstable };
 std::string_view Name(DecisionKind decision);
+// Of how two arms compare; the other kinds say that nothing is known.
+constexpr bool IsClaim(DecisionKind decision) {
+  return decision == DecisionKind::kFaster || decision == DecisionKind::kSlower || decision == DecisionKind::kSame;
+}
 std::optional<DecisionKind> ParseDecision(std::string_view name);
 
 // The only evidence that makes a claim: `value` times as fast as `against`.

@@ -83,8 +83,7 @@ std::string UnitsSvg(const DecisionReport& report, const std::string& workload) 
     if (unit.redrawn || unit.census || unit.workload != workload || !(winner || unit.arm == beside)) continue;
     any = any || winner;
     column.emplace(unit.group, 0);
-    const double ns = std::max<double>(static_cast<double>(unit.wall_ns - unit.null_ns), 1) / std::max(unit.calls, 1);
-    dots.push_back({unit.group, 1e-9 * ns, winner, unit.gated});
+    dots.push_back({unit.group, 1e-9 * unit.NanosecondsACall(), winner, unit.gated});
   }
   if (!any) return "";
   int columns = 0;

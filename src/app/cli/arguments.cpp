@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/arguments.h"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -28,36 +30,22 @@ std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) 
   return pairs;
 }
 
-// CLI11's own Range lets NaN through.
-const CLI::Validator kFraction(
-    [](std::string& text) {
-      double value = std::nan("");
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool number = error == std::errc() && end == text.data() + text.size();
-      return number && value >= 0 && value <= 10 ? std::string()
-                                                 : "wants a number from 0 to 10, got " + Printable(text);
-    },
-    "FRACTION");
-
-const CLI::Validator kPositive(
-    [](std::string& text) {
-      double value = std::nan("");
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool number = error == std::errc() && end == text.data() + text.size();
-      return number && value > 0 && value < 1e9 ? std::string()
-                                                : "wants a number of seconds above 0, got " + Printable(text);
-    },
-    "SECONDS");
-
-const CLI::Validator kHours(
-    [](std::string& text) {
-      double value = std::nan("");
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      const bool number = error == std::errc() && end == text.data() + text.size();
-      return number && value >= 0 && value < 1e6 ? std::string()
-                                                 : "wants a number of hours from 0 upward, got " + Printable(text);
-    },
-    "HOURS");
+// CLI11's own Range lets NaN through.  `fits` is stated positively, so that NaN does not.
+CLI::Validator Number(const char* wanted, bool (*fits)(double), const char* type) {
+  return {[wanted, fits](std::string& text) {
+            double value = std::nan("");
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool number = error == std::errc() && end == text.data() + text.size();
+            return number && fits(value) ? std::string() : fmt::format("wants {}, got {}", wanted, Printable(text));
+          },
+          type};
+}
+const CLI::Validator kFraction = Number(
+    "a number from 0 to 10", [](double value) { return value >= 0 && value <= 10; }, "FRACTION");
+const CLI::Validator kPositive = Number(
+    "a number of seconds above 0", [](double value) { return value > 0 && value < 1e9; }, "SECONDS");
+const CLI::Validator kHours = Number(
+    "a number of hours from 0 upward", [](double value) { return value >= 0 && value < 1e6; }, "HOURS");
 
 // CLI11 wraps a minus sign around into a huge seed.
 const CLI::Validator kWhole(

@@ -43,15 +43,14 @@ int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& 
 // Which decision of a report is the comparison's: the headline's, or the one that is not the claim it could be.
 const Decision& Telling(const DecisionReport& report) {
   for (const Decision& decision : report.decisions) {
-    if (decision.kind == DecisionKind::kUndecided || decision.kind == DecisionKind::kUnstable) return decision;
+    if (!IsClaim(decision.kind)) return decision;
   }
   return report.decisions.front();
 }
 
 bool AllDecided(std::span<const Comparison> comparisons) {
-  return !comparisons.empty() && std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& one) {
-    return one.decision.kind != DecisionKind::kUndecided && one.decision.kind != DecisionKind::kUnstable;
-  });
+  return !comparisons.empty() && std::all_of(comparisons.begin(), comparisons.end(),
+                                             [](const Comparison& one) { return IsClaim(one.decision.kind); });
 }
 
 struct Pair {
@@ -78,14 +77,16 @@ Result<Pair> KernelsOf(Workshop& shop, const BenchArguments& arguments) {
 // Everything that was asked for as a file; of repeated comparisons the raw units of the last.
 Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
                   std::span<const Comparison> comparisons) {
-  ASSAY_TRY(const Machine machine, MachineHere());
   const std::string& contract = shop.contract.name;
-  ASSAY_TRY_STATUS(WriteJson(
-      arguments.json,
-      arguments.json.empty() ? "" : BenchJson(last, comparisons, contract, machine, VersionsHere(shop.contract))));
-  ASSAY_TRY_STATUS(WriteJson(arguments.csv, UnitsCsv(last)));
-  ASSAY_TRY_STATUS(WriteJson(arguments.google_benchmark, GoogleBenchmarkJson(last, contract, machine)));
-  return WriteJson(arguments.hyperfine, HyperfineJson(last));
+  if (!arguments.csv.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.csv, UnitsCsv(last)));
+  if (!arguments.hyperfine.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.hyperfine, HyperfineJson(last)));
+  // To say what the machine is takes a process that tries the walls.
+  if (arguments.json.empty() && arguments.google_benchmark.empty()) return Ok();
+  ASSAY_TRY(const Machine machine, MachineHere());
+  if (!arguments.google_benchmark.empty())
+    ASSAY_TRY_STATUS(WriteJson(arguments.google_benchmark, GoogleBenchmarkJson(last, contract, machine)));
+  if (arguments.json.empty()) return Ok();
+  return WriteJson(arguments.json, BenchJson(last, comparisons, contract, machine, VersionsHere(shop.contract)));
 }
 
 // At most one of the files may be standard output, and then nothing else is.

@@ -63,8 +63,7 @@ Result<Passage> PassTo(Stage last, Workshop& shop, const NamedKernel& subject) {
     return passage;
   }
   if (!subject.candidate)
-    return Error{ErrorCode::kInvalidInput,
-                 subject.label + " has no source that could be built again; only candidates sit the exam"};
+    return Error{ErrorCode::kInvalidInput, subject.label + " is a baseline or peer; only candidates sit the exam"};
   ASSAY_TRY(const ExamOutcome examined, shop.gate->Examine(shop.contract, *subject.candidate, *passage.verified));
   if (const auto* refused = std::get_if<Rejected>(&examined)) return Refuse(attempt, *refused), passage;
   Advance(attempt, Stage::kExam, Trust::kExamined, std::get<Examined>(examined).checks());

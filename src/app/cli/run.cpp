@@ -100,7 +100,7 @@ int ExitCode(const Campaign& campaign) {
   if (EveryProposalRejected(campaign)) return kRefused;
   if (!campaign.incumbent || campaign.incumbent->decisions.empty()) return kNoVerdict;
   const DecisionKind kind = campaign.incumbent->decisions[0].kind;
-  return kind == DecisionKind::kUndecided || kind == DecisionKind::kUnstable ? kNoVerdict : kDone;
+  return IsClaim(kind) ? kDone : kNoVerdict;
 }
 
 Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalProgress& progress) {

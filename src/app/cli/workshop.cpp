@@ -7,8 +7,6 @@
 #include <fstream>
 
 #include "app/cli/places.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "contract/load.h"
 #include "language/cpp/directives.h"
@@ -39,6 +37,13 @@ std::string AdmissionKey(const Contract& contract) {
     if (at != versions.end()) key += " " + at->second;
   }
   return key;
+}
+
+bool IsObject(const std::filesystem::path& file) {
+  constexpr std::string_view kElf = "\x7f\x45LF";
+  std::string magic(kElf.size(), ' ');
+  std::ifstream(file, std::ios::binary).read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  return magic == kElf;
 }
 
 }  // namespace
@@ -95,26 +100,6 @@ Result<std::vector<Template>> ReadTemplates(const Contract& contract) {
   return templates;
 }
 
-namespace {
-
-bool IsObject(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string magic(4, ' ');
-  in.read(magic.data(), 4);
-  return magic ==
-         "\x7f"
-         "ELF";
-}
-
-Status NoKnobs(const std::string& what, std::string_view kind, const KnobValues& knobs,
-               const std::vector<std::string>& flags) {
-  if (knobs.empty() && flags.empty()) return Ok();
-  return Error{ErrorCode::kInvalidInput,
-               fmt::format("{} is a {} and has no knobs or flag groups", Printable(what), kind)};
-}
-
-}  // namespace
-
 Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
                                const std::vector<std::string>& flags) {
   std::error_code error;
@@ -136,7 +121,10 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
   }
   for (const ReferenceKernel& reference : contract.references) names.push_back(reference.name);
   if (const ReferenceKernel* reference = contract.FindReference(what)) {
-    ASSAY_TRY_STATUS(NoKnobs(what, reference->kind == ReferenceKind::kPeer ? "peer" : "baseline", knobs, flags));
+    if (!knobs.empty() || !flags.empty())
+      return Error{ErrorCode::kInvalidInput, what + " is a " +
+                                                 (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") +
+                                                 " and has no knobs or flag groups"};
     return NamedKernel{std::nullopt, reference, what};
   }
   const std::string near = Nearest(what, names);
