@@ -238,6 +238,23 @@ RegimeDraw DrawRegimes(const Contract& contract, Stream& stream) {
   return draw;
 }
 
+size_t PureRegime(const Tensor& tensor, int regime) { return static_cast<size_t>(regime) % tensor.values.size(); }
+
+std::vector<std::string> PureRegimes(const Contract& contract) {
+  size_t most = 0;
+  for (const Tensor& tensor : contract.tensors) most = std::max(most, tensor.values.size());
+  if (most < 2) return {};
+  std::vector<std::string> names;
+  for (size_t regime = 0; regime < most; ++regime) {
+    RegimeDraw draw;
+    for (const Tensor& tensor : contract.tensors) {
+      if (tensor.values.size() > 1) draw.of[tensor.name] = PureRegime(tensor, static_cast<int>(regime));
+    }
+    names.push_back(draw.Describe(contract));
+  }
+  return names;
+}
+
 void FillTensor(const Tensor& tensor, const TensorLayout& layout, const Generator& generator, const Shape& shape,
                 std::span<std::byte> out, Stream& stream) {
   const auto only = [](int64_t) { return size_t{0}; };

@@ -30,6 +30,12 @@ struct RegimeDraw {
 RegimeDraw FirstRegimes(const Contract& contract);
 RegimeDraw DrawRegimes(const Contract& contract, Stream& stream);
 
+// Kinds of values for the timing of one kind at a time: as many as the tensor with the most regimes has, the others
+// take theirs in turn.  Named by the tensors that have a choice; empty when none has.
+std::vector<std::string> PureRegimes(const Contract& contract);
+// The index into the tensor's `values` of one of them.
+size_t PureRegime(const Tensor& tensor, int regime);
+
 // Fills one tensor from one regime.  `out` holds at least layout.byte_span bytes; the gaps between
 // strided rows are poisoned (NaN, or random bits in types without one).  The shape must be Legal.
 void FillTensor(const Tensor& tensor, const TensorLayout& layout, const Generator& generator, const Shape& shape,

@@ -104,7 +104,8 @@ Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std:
 }
 
 Result<std::optional<DecisionReport>> Crown(const Contract& contract, const Campaign& campaign, Trial& trial,
-                                            std::span<const Verified> references, const Tools& tools) {
+                                            std::span<const Verified> references, const TimeLeft& left,
+                                            const Tools& tools) {
   ASSAY_CHECK(trial.verified.has_value());
   const std::string what = "attempt " + std::to_string(trial.attempt.ordinal);
   ASSAY_TRY(const ExamOutcome examined, RunStage(tools, campaign, "exam", what, trial.attempt.seconds.exam, [&] {
@@ -116,7 +117,7 @@ Result<std::optional<DecisionReport>> Crown(const Contract& contract, const Camp
   Advance(trial.attempt, Stage::kExam, Trust::kExamined, winner.checks());
 
   ASSAY_TRY(DecideOutcome decided, RunStage(tools, campaign, "decide", what, trial.attempt.seconds.measure,
-                                            [&] { return tools.timer.Decide(contract, winner, references); }));
+                                            [&] { return tools.timer.Decide(contract, winner, references, left()); }));
   if (const auto* refused = std::get_if<Rejected>(&decided))
     return Refuse(trial, *refused), std::optional<DecisionReport>();
   // Now, and only now, a number may leave the house.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,9 +27,13 @@ Result<Trial> RunAttempt(const Contract& contract, const Campaign& campaign, int
 Result<Ranking> Promote(const Contract& contract, const Campaign& campaign, std::span<Trial* const> trials, int most,
                         const Verified* incumbent, const Tools& tools);
 
+// Seconds that a campaign with a time budget has for what comes next; 0 = it has none.
+using TimeLeft = std::function<double()>;
+
 // Examines the winner and decides against the references, on restarts drawn after it was frozen.
 // No report when the exam or an audit refused it; `trial.attempt` says why.
 Result<std::optional<DecisionReport>> Crown(const Contract& contract, const Campaign& campaign, Trial& trial,
-                                            std::span<const Verified> references, const Tools& tools);
+                                            std::span<const Verified> references, const TimeLeft& left,
+                                            const Tools& tools);
 
 }  // namespace assay

@@ -13,6 +13,9 @@
 namespace assay {
 namespace {
 
+constexpr double kReserved = 0.3;
+constexpr double kLeastForDecision = 0.1;  // of a time budget, even beyond its end
+
 class Loop {
  public:
   Loop(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
@@ -39,6 +42,15 @@ class Loop {
   Status CrownTheBest();
   void Decided(const Trial& trial, const DecisionReport& report);
   Status Write(const Trial& trial) { return tools_.ledger.Append(campaign_.id, trial.attempt, trial.units); }
+  // 30 % of a time budget belongs to the exam and the decision; an attempt budget is spent in full.
+  bool SearchTimeIsOver() const {
+    return campaign_.budget.seconds > 0 && Elapsed() > (1 - kReserved) * campaign_.budget.seconds;
+  }
+  // What an exam has left of it, and never so little that nothing could be decided.
+  double DecisionSeconds() const {
+    const double all = campaign_.budget.seconds;
+    return all > 0 ? std::max(all - Elapsed(), kLeastForDecision * all) : 0;
+  }
   double Elapsed() const { return std::chrono::duration<double>(tools_.clock.Now() - start_).count(); }
   Trial* IncumbentTrial();
   // The next revision that an earlier process wrote of this attempt, if there is one.
@@ -82,13 +94,10 @@ Status Loop::Run() {
     return Ok();
   }
   for (int round = 0;; ++round) {
-    // 30 % of a time budget belongs to the exam and the decision; an attempt budget is spent in full.
-    if (campaign_.budget.seconds > 0 && Elapsed() > 0.7 * campaign_.budget.seconds) {
-      campaign_.stopped.why = "time";
-      break;
-    }
     ASSAY_TRY(const bool more, Round(round));
-    if (!more) break;
+    if (more && !SearchTimeIsOver()) continue;
+    if (more) campaign_.stopped.why = "time";
+    break;
   }
   return CrownTheBest();
 }
@@ -184,6 +193,7 @@ Result<bool> Loop::Round(int round) {
     campaign_.seconds_by_stage["build"] += seconds;
   }
   for (const Proposal& proposal : proposals) {
+    if (trials_.size() > first && SearchTimeIsOver()) break;  // the rest of a round would eat what is reserved
     ASSAY_TRY(Trial trial, Try(proposal, static_cast<int64_t>(trials_.size() + 1)));
     if (!trial.attempt.duplicate_of) ++campaign_.budget.spent;
     campaign_.attempts.push_back(trial.attempt);
@@ -267,13 +277,15 @@ std::vector<Trial*> Loop::Hopeful(size_t first) {
     const Attempt& attempt = trials_[i].attempt;
     const bool stands =
         attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened && !attempt.estimates.empty();
-    if (stands && attempt.notes.empty() && (verified_.empty() || attempt.estimates[0].ratio >= options_.promote_above))
-      hopeful.push_back(&trials_[i]);
+    if (!stands || !attempt.notes.empty()) continue;
+    // Without an incumbent there is nothing to be behind.
+    const bool behind = !verified_.empty() && attempt.estimates[0].ratio.value_or(0) < options_.promote_above;
+    if (!behind) hopeful.push_back(&trials_[i]);
   }
   // With an incumbent all ratios share its denominator, without one the seconds decide.
   std::sort(hopeful.begin(), hopeful.end(), [&](const Trial* a, const Trial* b) {
     return verified_.empty() ? a->attempt.estimates[0].seconds < b->attempt.estimates[0].seconds
-                             : a->attempt.estimates[0].ratio > b->attempt.estimates[0].ratio;
+                             : a->attempt.estimates[0].ratio.value_or(0) > b->attempt.estimates[0].ratio.value_or(0);
   });
   return hopeful;
 }
@@ -325,7 +337,7 @@ void Loop::Decided(const Trial& trial, const DecisionReport& report) {
   const auto mine = report.seconds.find(report.winner);
   if (!report.floors.empty()) {
     incumbent.floor = report.floors[0];
-    if (mine != report.seconds.end() && mine->second > 0)
+    if (mine != report.seconds.end() && mine->second > 0 && incumbent.floor.seconds > 0)
       incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
     if (report.winner_high > 0) incumbent.floor_low = incumbent.floor.seconds / report.winner_high;
     if (report.winner_low > 0) incumbent.floor_high = incumbent.floor.seconds / report.winner_low;
@@ -338,9 +350,13 @@ void Loop::Decided(const Trial& trial, const DecisionReport& report) {
     for (const auto& [workload, arms] : report.workload_seconds) {
       const auto arm = arms.find(reference.name);
       if (arm == arms.end()) continue;
-      double floor = 0;
-      for (const Floor& f : report.floors) floor = f.workload == workload ? f.seconds : floor;
-      reference.workloads.push_back({workload, arm->second, 1, 0, floor / arm->second, false});
+      Estimate estimate;
+      estimate.workload = workload;
+      estimate.seconds = arm->second;
+      for (const Floor& f : report.floors) {
+        if (f.workload == workload && f.seconds > 0) estimate.floor_fraction = f.seconds / arm->second;
+      }
+      reference.workloads.push_back(estimate);
     }
   }
 }
@@ -356,8 +372,11 @@ Status Loop::CrownTheBest() {
     } else {
       ASSAY_TRY_STATUS(Reprove(trial));
       double seconds = 0;
-      ASSAY_TRY(report, RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(trial.attempt.ordinal),
-                                 seconds, [&] { return Crown(contract_, campaign_, trial, references_, tools_); }));
+      ASSAY_TRY(report,
+                RunStage(tools_, campaign_, "crown", "attempt " + std::to_string(trial.attempt.ordinal), seconds, [&] {
+                  return Crown(
+                      contract_, campaign_, trial, references_, [this] { return DecisionSeconds(); }, tools_);
+                }));
       campaign_.seconds_by_stage["crown"] += seconds;
       Replace(trial, Attempt(trial.attempt));
       trial.units.clear();

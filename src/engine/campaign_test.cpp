@@ -132,11 +132,12 @@ Control ControlOf(const char* fate, bool must_pass) {
 }
 
 Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& recorded, int budget,
-            const CampaignOptions& options = {}) {
+            const CampaignOptions& options = {}, double seconds = 0) {
   Played played;
   played.campaign.id = "c";
   played.campaign.contract = "toy";
   played.campaign.budget.attempts = budget;
+  played.campaign.budget.seconds = seconds;
   FakeBuilder builder(played.world);
   FakeInspector inspector;
   FakeGate gate(played.world);
@@ -270,6 +271,29 @@ TEST(Campaign, AGateThatFailsItsOwnControlProvesNothing) {
     EXPECT_EQ(played.campaign.budget.spent, c.fails ? 0 : 12);
     EXPECT_TRUE(ledger.ended);
   }
+}
+
+// The fake clock goes on by a millisecond with each look.
+TEST(Campaign, ATimeBudgetKeepsThirtyPercentForExamAndDecision) {
+  MemoryLedger ledger;
+  const Played unlimited = Play(kRows, ledger, {}, 12);
+  EXPECT_EQ(unlimited.world.most_seconds, 0);
+  int ended_inside_a_round = 0;
+  for (const double seconds : {0.05, 0.08, 0.1, 0.12, 0.15}) {
+    SCOPED_TRACE(seconds);
+    MemoryLedger limited;
+    const Played played = Play(kRows, limited, {}, 12, {}, seconds);
+    ASSERT_TRUE(played.status.ok()) << played.status.error().message;
+    EXPECT_EQ(played.campaign.stopped.why, "time");
+    const size_t attempts = played.campaign.attempts.size();
+    EXPECT_LT(attempts, unlimited.campaign.attempts.size());
+    EXPECT_GE(attempts, 1U);
+    ended_inside_a_round += attempts % static_cast<size_t>(CampaignOptions().round_size) != 0 ? 1 : 0;
+    ASSERT_TRUE(played.campaign.incumbent.has_value());
+    EXPECT_GE(played.world.most_seconds, 0.1 * seconds);
+    EXPECT_LE(played.world.most_seconds, 0.3 * seconds);
+  }
+  EXPECT_GT(ended_inside_a_round, 0);
 }
 
 TEST(Campaign, EveryProposalRejectedLeavesNoIncumbent) {

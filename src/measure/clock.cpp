@@ -172,10 +172,11 @@ Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Sc
     struct Estimate one;
     one.workload = course.workload->name;
     one.seconds = candidate->Seconds();
-    one.ratio = other ? std::exp(LogRatio(*other, *candidate)) : 1;
+    if (other) one.ratio = std::exp(LogRatio(*other, *candidate));
     one.groups = groups;
-    one.dropped = against_incumbent && one.ratio < kDropBelow;
-    if (rates != nullptr) one.floor_fraction = ReferenceFloor(course.work, rates->Median()).seconds / one.seconds;
+    one.dropped = against_incumbent && *one.ratio < kDropBelow;
+    const Floor floor = rates != nullptr ? ReferenceFloor(course.work, rates->Median()) : Floor{};
+    if (floor.seconds > 0) one.floor_fraction = floor.seconds / one.seconds;
     if (auto why = state.CheckPhysics(course, one.seconds, rates)) return EstimateOutcome(std::move(*why));
     estimates.workloads.push_back(one);
     if (one.dropped) break;  // whatever it does elsewhere, it is not followed further

@@ -25,7 +25,6 @@ struct TimerOptions {
   double alpha = 0.01;                 // of a claim, per side
   double asked_margin = 0;             // 0.05: claim only what is more than 5 % faster
   int most_groups = 30;                // of a decision
-  double most_seconds = 0;             // of a decision, 0 = none
   std::vector<std::string> workloads;  // empty: all of the contract
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
@@ -46,8 +45,8 @@ class KernelTimer : public Timer {
   Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened,
                                    const Verified* against) override;
   Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) override;
-  Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner,
-                               std::span<const Verified> references) override;
+  Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner, std::span<const Verified> references,
+                               double most_seconds) override;
 
   // `assay bench A --against B`: A frozen by the caller, B the reference, a byte copy of A beside
   // them.  `rejected_arm` names the arm when the outcome is Rejected.

@@ -9,6 +9,7 @@
 
 #include "measure/clock.h"
 #include "measure/course.h"
+#include "measure/lease.h"
 
 namespace assay {
 

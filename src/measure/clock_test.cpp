@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "measure/course.h"
+#include "measure/lease.h"
 #include "measure/testing/toy.h"
 
 namespace assay {
@@ -167,7 +168,7 @@ TEST_F(LiveClock, ADecisionKeepsWhatRecomputesIt) {
   const Verified reference = TrustForTest::MakeVerified(Build(CountingKernel(4 * kFast), "plain"));
   timer.SetWitness(reference);
   auto outcome =
-      timer.Decide(contract_, TrustForTest::MakeExamined(Build(CountingKernel(kFast), "winner")), {&reference, 1});
+      timer.Decide(contract_, TrustForTest::MakeExamined(Build(CountingKernel(kFast), "winner")), {&reference, 1}, 0);
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   const auto* report = std::get_if<DecisionReport>(&outcome.value());
   ASSERT_NE(report, nullptr) << std::get<Rejected>(outcome.value()).evidence;

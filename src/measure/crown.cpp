@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "contract/values.h"
 #include "measure/clock_state.h"
 #include "measure/figures.h"
 #include "measure/power.h"
@@ -30,7 +31,8 @@ using BenchOutcome = KernelTimer::BenchOutcome;
 // One decision from its first group to its report.
 class Crowning {
  public:
-  Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references);
+  Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references,
+           double most_seconds);
   Result<BenchOutcome> Run();
 
  private:
@@ -49,11 +51,12 @@ class Crowning {
   std::optional<Rejected> JudgeTimes();
   DecisionReport Report(const Evidence& evidence);
   void TellProgress(const Evidence& evidence) const;
-  bool OutOfTime() const { return state_.options.most_seconds > 0 && spent_.Seconds() > state_.options.most_seconds; }
+  bool OutOfTime() const { return most_seconds_ > 0 && spent_.Seconds() > most_seconds_; }
   const std::string& headline() const { return state_.courses.front().workload->name; }
 
   KernelTimer::State& state_;
   const Artifact& winner_;
+  double most_seconds_;                               // 0 = no limit
   std::map<std::string, const Artifact*> artifacts_;  // of references and witness, by arm
   DecisionDesign design_;
   Power power_;
@@ -67,8 +70,9 @@ class Crowning {
   Stopwatch spent_;
 };
 
-Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references)
-    : state_(state), winner_(winner) {
+Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references,
+                   double most_seconds)
+    : state_(state), winner_(winner), most_seconds_(most_seconds) {
   std::vector<const Artifact*> all = {&winner};
   for (const Verified& reference : references) all.push_back(&reference.artifact());
   if (state.witness) {
@@ -83,7 +87,9 @@ Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<
   design_.copy = "copy of " + names[0];
   for (size_t i = 1; i <= references.size(); ++i) design_.references.push_back(names[i]);
   for (const Course& course : state.courses) design_.workloads.push_back(course.workload->name);
+  design_.comparisons = static_cast<int>(design_.references.size());
   design_.plant = kPlant;
+  design_.regimes = PureRegimes(*state.contract);
   SetWitness("");
   design_.control_found_before = state.control_found;
   design_.alpha = state.options.alpha;
@@ -238,18 +244,22 @@ std::string Crowning::Beside(const Course& course, const Figures& figures) const
   return fastest;
 }
 
-// Restarts of the winner and one other arm, five units each, as many as the next look at regret wants.
+// Restarts of the winner and one other arm, five units each, as many as the next look at regret wants.  Each kind of
+// values in turn is alone in one of them.
 Status Crowning::RunCensus(const Evidence& evidence) {
   const Figures figures(units_);
   for (int left = evidence.census_due; left > 0 && !refused_ && stopped_.empty();) {
     const int group = state_.next_group++;
+    const int regime = design_.regimes.empty() ? -1 : short_kept_ % static_cast<int>(design_.regimes.size());
     bool quiet = true;
     for (Course& course : state_.courses) {
       const std::string beside = Beside(course, figures);
       if (beside.empty()) continue;
       const std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
                                      Arm::Of(beside, *artifacts_.at(beside))};
-      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, OptionsOf(course, Depth::kCensus)));
+      GroupOptions options = OptionsOf(course, Depth::kCensus);
+      options.regime = regime;
+      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, options));
       quiet = quiet && (!result.disturbed || !state_.options.redraw);
       for (RawUnit& unit : result.units) unit.census = true;
       units_.insert(units_.end(), result.units.begin(), result.units.end());
@@ -276,7 +286,7 @@ void Crowning::Stop() {
   const int kept = kept_ + short_kept_, redrawn = redrawn_ + short_redrawn_;
   if (redrawn > kFreeRedraws + kept)
     stopped_ = fmt::format("the machine is too busy: {} of {} groups were disturbed", redrawn, redrawn + kept);
-  if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", state_.options.most_seconds);
+  if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", most_seconds_);
 }
 
 // What only the whole run shows: times that physics forbids, single calls that are slower.
@@ -381,10 +391,10 @@ Result<BenchOutcome> Crowning::Run() {
 }  // namespace
 
 Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner,
-                                          std::span<const Verified> references) {
+                                          std::span<const Verified> references, double most_seconds) {
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
-  Crowning crowning(*state_, winner.artifact(), references);
+  Crowning crowning(*state_, winner.artifact(), references, most_seconds);
   ASSAY_TRY(BenchOutcome decided, crowning.Run());
   return std::move(decided.outcome);
 }
@@ -392,7 +402,9 @@ Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examin
 Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, const Verified& a, const Verified& b) {
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
-  Crowning crowning(*state_, a.artifact(), {&b, 1});
+  // Each comparison is a run of its own, which has to find its own planted slowdown.
+  state_->control_found = false;
+  Crowning crowning(*state_, a.artifact(), {&b, 1}, 0);
   return crowning.Run();
 }
 

@@ -18,6 +18,8 @@ namespace {
 constexpr double kNineteenOfTwenty = 1.96;
 // From this many groups on the 80th percentile of regret is asked, before it the second worst.
 constexpr size_t kPercentileFrom = 10;
+// So many restarts with one kind of values, all with regret: by chance one in a thousand at the share that is minded.
+constexpr int kAlways = 3;
 
 using Values = std::vector<double>;
 
@@ -96,6 +98,18 @@ Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& 
           fmt::format("{} groups do not agree beyond the margin of {:.1f} %", look.groups, 100 * std::expm1(margin))};
 }
 
+// What a user would have met.
+struct Restart {
+  double log_ratio = 0;  // the reference's time over the winner's
+  int regime = -1;       // of RawUnit
+  bool Regretted() const { return !(log_ratio > -kRegret); }
+};
+
+int CountRegretted(std::span<const Restart> restarts) {
+  return static_cast<int>(
+      std::count_if(restarts.begin(), restarts.end(), [](const Restart& one) { return one.Regretted(); }));
+}
+
 // What all comparisons of one run share.
 class Judge {
  public:
@@ -104,9 +118,9 @@ class Judge {
         figures_(units),
         census_(units, Figures::Of::kCensus),
         groups_(figures_.Groups()),
-        alpha_(design.alpha / static_cast<double>(std::max<size_t>(1, design.references.size()))),
+        alpha_(design.alpha / std::max({1, design.comparisons, static_cast<int>(design.references.size())})),
         looks_(GroupSequential(alpha_), design.most_groups),
-        rare_(RareLosses(design.bad_share, design.alpha)),
+        rare_(RareLosses(design.bad_share, alpha_)),
         headline_(design.workloads.empty() ? "" : design.workloads.front()) {
     if (!design.witness.empty()) witness_ = figures_.LogRatios(headline_, design.witness, design.witness_copy);
     if (!design.planted.empty()) planted_ = figures_.LogRatios(headline_, design.planted, design.witness);
@@ -123,8 +137,11 @@ class Judge {
   double ResolutionAt(const SequentialLook& look) const;
   bool Blind() const;
   Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
-  std::vector<bool> RestartsWithRegret(const std::string& reference, const std::string& workload) const;
+  std::vector<Restart> Restarts(const std::string& reference, const std::string& workload) const;
+  double BesideOver(const std::string& reference, const std::string& beside, const std::string& workload) const;
   int AskForRegret(Decision& decision) const;
+  int AskEachRegime(Decision& decision, std::span<const Restart> restarts) const;
+  int JudgeWorkloads(std::span<Decision> of_reference) const;
   void JudgeInstrument(Evidence& evidence) const;
   bool FoundIn(const Values& ratios, double threshold) const;
 
@@ -226,18 +243,31 @@ std::vector<LookSeen> Judge::LooksAt(const std::string& reference, const std::st
   return seen;
 }
 
-// By restart, full groups first: whether the winner or its copy was slower than `reference` by more than is minded.
-// A short group holds another arm beside the winner; how that one compares with the reference is known from the
-// full groups.
-std::vector<bool> Judge::RestartsWithRegret(const std::string& reference, const std::string& workload) const {
-  std::vector<bool> regret;
+// What must be added to the ratio of `beside` and the winner in a short group, so that it is that of `reference`: known
+// from the full groups.  Where single calls are what counts, the winner's shared ones say too much for it.
+double Judge::BesideOver(const std::string& reference, const std::string& beside, const std::string& workload) const {
+  Values of_groups, too_much;
+  for (const int full : groups_) {
+    const ArmFigures* slow = figures_.Find(full, workload, reference);
+    const ArmFigures* known = figures_.Find(full, workload, beside);
+    const ArmFigures* mine = figures_.Find(full, workload, design_.winner);
+    if (slow == nullptr || known == nullptr || mine == nullptr) continue;
+    of_groups.push_back(SharedLogRatio(*slow, *known));
+    too_much.push_back(SharedLogRatio(*slow, *mine) - LogRatio(*slow, *mine));
+  }
+  return Median(of_groups) - std::max(0.0, Median(too_much));
+}
+
+// Full groups first.  There the copy is the winner started once more, and the worse of both is what counts.
+std::vector<Restart> Judge::Restarts(const std::string& reference, const std::string& workload) const {
+  std::vector<Restart> restarts;
   for (const int group : groups_) {
     const ArmFigures* slow = figures_.Find(group, workload, reference);
     const ArmFigures* winner = figures_.Find(group, workload, design_.winner);
     const ArmFigures* copy = figures_.Find(group, workload, design_.copy);
     if (slow == nullptr || winner == nullptr) continue;
-    regret.push_back(!(LogRatio(*slow, *winner) > -kRegret) ||
-                     (copy != nullptr && !(LogRatio(*slow, *copy) > -kRegret)));
+    const double ratio = LogRatio(*slow, *winner);
+    restarts.push_back({copy == nullptr ? ratio : std::min(ratio, LogRatio(*slow, *copy)), -1});
   }
   std::map<std::string, double> offsets;  // by the arm that stood beside the winner
   for (const int group : census_.Groups()) {
@@ -246,40 +276,35 @@ std::vector<bool> Judge::RestartsWithRegret(const std::string& reference, const 
     for (const std::string& arm : census_.Arms(workload)) {
       const ArmFigures* beside = arm == design_.winner ? nullptr : census_.Find(group, workload, arm);
       if (beside == nullptr) continue;
-      if (!offsets.contains(arm)) {
-        // Where single calls are what counts, the winner's shared ones say too much for it.
-        Values of_groups, too_much;
-        for (const int full : groups_) {
-          const ArmFigures* slow = figures_.Find(full, workload, reference);
-          const ArmFigures* known = figures_.Find(full, workload, arm);
-          const ArmFigures* mine = figures_.Find(full, workload, design_.winner);
-          if (slow == nullptr || known == nullptr || mine == nullptr) continue;
-          of_groups.push_back(SharedLogRatio(*slow, *known));
-          too_much.push_back(SharedLogRatio(*slow, *mine) - LogRatio(*slow, *mine));
-        }
-        offsets[arm] = Median(of_groups) - std::max(0.0, Median(too_much));
-      }
-      regret.push_back(!(offsets[arm] + SharedLogRatio(*beside, *winner) > -kRegret));
+      if (!offsets.contains(arm)) offsets[arm] = BesideOver(reference, arm, workload);
+      restarts.push_back({offsets[arm] + SharedLogRatio(*beside, *winner), winner->regime});
       break;
     }
   }
-  return regret;
+  return restarts;
 }
 
 // What a FASTER has to show besides: that restarts with regret are rare.  Medians cannot, and so few groups rarely
 // hold a bad one.  Returns how many more short groups are wanted.
 int Judge::AskForRegret(Decision& decision) const {
   if (decision.kind != DecisionKind::kFaster || rare_.looks.empty()) return 0;
-  const std::vector<bool> regret = RestartsWithRegret(decision.against, decision.workload);
+  const std::vector<Restart> restarts = Restarts(decision.against, decision.workload);
   const auto losses_in = [&](int groups) {
-    return static_cast<int>(std::count(regret.begin(), regret.begin() + groups, true));
+    return CountRegretted(std::span(restarts).first(static_cast<size_t>(groups)));
   };
-  decision.restarts = static_cast<int>(regret.size());
+  decision.restarts = static_cast<int>(restarts.size());
   decision.bad_restarts = losses_in(decision.restarts);
+  const int unmeasured = AskEachRegime(decision, restarts);
+  if (decision.kind != DecisionKind::kFaster) return 0;
   int due = 0;
   for (const SequentialLook& look : rare_.looks) {
     const int allowed = look.groups - look.wins;
-    if (look.groups <= decision.restarts && losses_in(look.groups) <= allowed) return 0;
+    if (look.groups <= decision.restarts && losses_in(look.groups) <= allowed) {
+      if (unmeasured == 0) return 0;
+      decision.kind = DecisionKind::kUndecided;
+      decision.note = fmt::format("faster in the median, but {} kinds of values were not timed alone", unmeasured);
+      return unmeasured;
+    }
     if (due == 0 && look.groups > decision.restarts && decision.bad_restarts <= allowed)
       due = look.groups - decision.restarts;
   }
@@ -287,6 +312,58 @@ int Judge::AskForRegret(Decision& decision) const {
   decision.note = fmt::format("faster in the median, but {} of {} restarts were slower by more than {:.0f} %{}",
                               decision.bad_restarts, decision.restarts, 100 * std::expm1(kRegret),
                               due > 0 ? "; too few were seen to say that this is rare" : "");
+  return due;
+}
+
+// The figures of each kind of values.  One that brings regret whenever it is met is no accident, however rare it is
+// among all restarts.  Returns how many kinds were never met.
+int Judge::AskEachRegime(Decision& decision, std::span<const Restart> restarts) const {
+  int unmeasured = 0;
+  for (size_t regime = 0; regime < design_.regimes.size(); ++regime) {
+    std::vector<Restart> of_regime;
+    Values ratios;
+    for (const Restart& one : restarts) {
+      if (one.regime != static_cast<int>(regime)) continue;
+      of_regime.push_back(one);
+      ratios.push_back(one.log_ratio);
+    }
+    RegimeFigure figure{.values = design_.regimes[regime],
+                        .times = {},
+                        .restarts = static_cast<int>(of_regime.size()),
+                        .bad_restarts = CountRegretted(of_regime)};
+    if (ratios.empty()) ++unmeasured;
+    if (!ratios.empty()) figure.times = std::exp(Median(ratios));
+    if (figure.restarts >= kAlways && figure.bad_restarts == figure.restarts) {
+      decision.kind = DecisionKind::kUnstable;
+      decision.note = fmt::format("faster in the median, but {:.1f} % slower where all values are {}",
+                                  100 * std::expm1(-Median(ratios)), figure.values);
+    }
+    decision.regimes.push_back(std::move(figure));
+  }
+  return unmeasured;
+}
+
+// What one workload says of the others of the same reference.  Returns how many more short groups are wanted.
+int Judge::JudgeWorkloads(std::span<Decision> of_reference) const {
+  std::string slower_on, unmeasured;
+  for (const Decision& decision : of_reference) {
+    if (decision.kind == DecisionKind::kSlower) slower_on = decision.workload;
+    if (decision.groups == 0) unmeasured = decision.workload;
+  }
+  int due = 0;
+  for (Decision& decision : of_reference) {
+    const bool favourable = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSame;
+    if (favourable && !unmeasured.empty()) {
+      decision.kind = DecisionKind::kUndecided;
+      decision.note = fmt::format("no claim: not measured on workload {}", unmeasured);
+    } else if (decision.kind == DecisionKind::kFaster && !slower_on.empty()) {
+      decision.kind = DecisionKind::kUndecided;
+      decision.note = fmt::format("no claim: slower on workload {}", slower_on);
+    } else {
+      due = std::max(due, AskForRegret(decision));
+    }
+    if (!IsClaim(decision.kind)) decision.value.reset();
+  }
   return due;
 }
 
@@ -313,23 +390,12 @@ Evidence Judge::Run() const {
   int census_due = 0;
   for (const std::string& reference : design_.references) {
     const size_t first = evidence.decisions.size();
-    std::string slower_on;
     for (const std::string& workload : design_.workloads) {
       bool final = false;
       evidence.decisions.push_back(Compare(reference, workload, final));
       all_final = all_final && final;
-      if (evidence.decisions.back().kind == DecisionKind::kSlower) slower_on = workload;
     }
-    for (size_t i = first; i < evidence.decisions.size(); ++i) {
-      Decision& decision = evidence.decisions[i];
-      if (slower_on.empty()) {
-        census_due = std::max(census_due, AskForRegret(decision));
-      } else if (decision.kind == DecisionKind::kFaster) {
-        decision.kind = DecisionKind::kUndecided;
-        decision.note = fmt::format("no claim: slower on workload {}", slower_on);
-      }
-      if (!IsClaim(decision.kind)) decision.value.reset();
-    }
+    census_due = std::max(census_due, JudgeWorkloads(std::span(evidence.decisions).subspan(first)));
   }
   const int groups = static_cast<int>(groups_.size());
   evidence.margin = MarginAt(groups);

@@ -194,6 +194,77 @@ TEST(Regret, IsJudgedAgainstEachReferenceThroughTheArmThatStoodBeside) {
   EXPECT_EQ(evidence.decisions.at(1).kind, DecisionKind::kFaster) << evidence.decisions.at(1).note;
 }
 
+// A kind of values that is always slow is no accident, though one in twelve restarts would be forgiven.
+TEST(Regret, AKindOfValuesThatIsAlwaysSlowForbidsTheClaim) {
+  const struct {
+    const char* name;
+    double slower;  // than else, where all values are of the last kind
+    DecisionKind kind;
+  } cases[] = {{"alike", 1.0, DecisionKind::kFaster}, {"slower than the reference", 1.5, DecisionKind::kUnstable}};
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    DecisionDesign design = PlainDesign();
+    for (int i = 0; i < 12; ++i) design.regimes.push_back("kind " + std::to_string(i));
+    std::vector<StreamArm> arms = PlainArms(Constant(kReference / 1.2));
+    arms[0].by_regime.assign(12, 1.0);
+    arms[0].by_regime.back() = c.slower;
+    Stream stream(Seed::FromNumber(13));
+    const Decision decision = PlayDecision(design, arms, none, stream).decisions[0];
+    EXPECT_EQ(decision.kind, c.kind) << decision.note;
+    ASSERT_EQ(decision.regimes.size(), 12U);
+    EXPECT_NEAR(decision.regimes.front().times.value_or(0), 1.2, 1e-3);
+    EXPECT_NEAR(decision.regimes.back().times.value_or(0), 1.2 / c.slower, 1e-3);
+    EXPECT_EQ(decision.note.find("kind 11") != std::string::npos, c.slower > 1);
+  }
+}
+
+TEST(Regret, AKindOfValuesThatWasNeverTimedIsAGapThatIsFilledFirst) {
+  DecisionDesign design = PlainDesign();
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  Stream stream(Seed::FromNumber(14));
+  std::vector<RawUnit> units;
+  ASSERT_EQ(PlayDecision(design, PlainArms(Constant(kReference / 1.2)), none, stream, &units).decisions[0].kind,
+            DecisionKind::kFaster);
+  design.regimes = {"one", "other"};
+  const Evidence open = DecideFromUnits(units, design);
+  EXPECT_EQ(open.decisions[0].kind, DecisionKind::kUndecided);
+  EXPECT_FALSE(open.decisions[0].value);
+  EXPECT_FALSE(open.decisions[0].regimes[0].times);
+  EXPECT_FALSE(open.settled);
+  EXPECT_EQ(open.census_due, 2);
+}
+
+TEST(DecideFromUnits, AWorkloadThatWasNotMeasuredForbidsTheClaim) {
+  for (const double faster : {1.2, 1.0}) {
+    DecisionDesign design = PlainDesign();
+    const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+    Stream stream(Seed::FromNumber(15));
+    std::vector<RawUnit> units;
+    const DecisionKind kind =
+        PlayDecision(design, PlainArms(Constant(kReference / faster)), none, stream, &units).decisions[0].kind;
+    EXPECT_EQ(kind, faster > 1 ? DecisionKind::kFaster : DecisionKind::kSame);
+    design.workloads.push_back("missing");
+    for (const Decision& decision : DecideFromUnits(units, design).decisions) {
+      EXPECT_EQ(decision.kind, DecisionKind::kUndecided) << decision.workload;
+      EXPECT_FALSE(decision.value);
+      EXPECT_NE(decision.note.find(decision.workload == "missing" ? "no group timed both" : "not measured on workload"),
+                std::string::npos)
+          << decision.note;
+    }
+  }
+}
+
+TEST(DecideFromUnits, AReferenceThatIsRefusedOnTheWayChangesNoBoundary) {
+  DecisionDesign design = PlainDesign();
+  design.comparisons = 3;
+  const Evidence evidence = DecideFromUnits({}, design);
+  EXPECT_DOUBLE_EQ(evidence.decisions[0].alpha, 0.01 / 3);
+  design.references = {"reference", "second", "third"};
+  design.comparisons = 0;  // of a ledger from before it was kept
+  EXPECT_DOUBLE_EQ(DecideFromUnits({}, design).decisions[0].alpha, 0.01 / 3);
+}
+
 TEST(DecideFromUnits, IsTheSameForTheSameUnits) {
   Stream stream(Seed::FromNumber(3));
   std::vector<RawUnit> units;
@@ -393,7 +464,7 @@ TEST(Streams, AreWrittenForASecondImplementation) {
   int number = 0;
   for (const StreamNoise& noise : noises) {
     for (const double faster : times) {
-      for (int variant = 0; variant < 4; ++variant, ++number) {
+      for (int variant = 0; variant < 6; ++variant, ++number) {
         DecisionDesign design = PlainDesign();
         const bool two_faced = variant == 3;
         std::vector<StreamArm> arms = PlainArms(
@@ -408,10 +479,20 @@ TEST(Streams, AreWrittenForASecondImplementation) {
           for (StreamArm& arm : arms) arm.calls = 4, arm.gated_extra = 0.02;
           arms[0].gated_extra = 0.05;
         }
+        if (variant == 4) {
+          design.workloads = {"w", "v"};
+          design.comparisons = 2;
+        }
+        if (variant == 5) {
+          for (int regime = 0; regime < 12; ++regime) design.regimes.push_back(std::to_string(regime));
+          arms[0].by_regime.assign(12, 1.0);
+          arms[0].by_regime[3] = 1.2;
+        }
+        const double disturbed = variant >= 4 ? 0.2 : 0;
         DecisionReport report;
         report.design = design;
         Stream stream(Seed::FromNumber(1000 + static_cast<uint64_t>(number)));
-        const Evidence evidence = PlayDecision(design, arms, noise, stream, &report.units);
+        const Evidence evidence = PlayDecision(design, arms, noise, stream, &report.units, disturbed);
         report.decisions = evidence.decisions;
         report.aa_low = evidence.aa_low;
         report.aa_high = evidence.aa_high;

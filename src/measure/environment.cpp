@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -252,28 +251,6 @@ bool Disturbed(const Disturbance& disturbance, int processors) {
 std::string Disturbance::Describe() const {
   return fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s",
                      foreign_seconds, wall_seconds, steal_seconds);
-}
-
-Result<std::optional<MachineLease>> MachineLease::Acquire(std::chrono::milliseconds patience) {
-  // /run/lock is emptied at boot and writable for everybody on Debian; /tmp is the fallback.
-  const std::filesystem::path folder = ::access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
-  return AcquireAt(folder / "assay-clock.lock", patience);
-}
-
-Result<std::optional<MachineLease>> MachineLease::AcquireAt(const std::filesystem::path& file,
-                                                            std::chrono::milliseconds patience) {
-  // Somebody else's file is opened for reading only: flock needs no more, and with O_CREAT a
-  // sticky folder's protection would refuse another user's file.
-  UniqueFd lock(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!lock.valid()) lock = UniqueFd(::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!lock.valid()) return SystemError(fmt::format("open the clock's lock {}", file.string()), errno);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return std::optional<MachineLease>(MachineLease(std::move(lock)));
-    if (errno != EWOULDBLOCK && errno != EINTR) return SystemError("lock the clock", errno);
-    if (std::chrono::steady_clock::now() >= deadline) return std::optional<MachineLease>();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
 }
 
 }  // namespace assay

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,21 +53,5 @@ Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool se
 inline constexpr double kForeignShare = 0.05;
 inline constexpr double kStealShare = 0.02;
 bool Disturbed(const Disturbance& disturbance, int processors);
-
-// One campaign times at a time on a machine: a lock on a file that everybody can open.
-class MachineLease {
- public:
-  // Waits at most `patience`; nothing when somebody else still holds it then.
-  static Result<std::optional<MachineLease>> Acquire(std::chrono::milliseconds patience);
-  // The same on a file of the caller's choice.
-  static Result<std::optional<MachineLease>> AcquireAt(const std::filesystem::path& file,
-                                                       std::chrono::milliseconds patience);
-  MachineLease(MachineLease&&) noexcept = default;
-  MachineLease& operator=(MachineLease&&) noexcept = default;
-
- private:
-  explicit MachineLease(UniqueFd file) : file_(std::move(file)) {}
-  UniqueFd file_;  // closing it releases the lock, even when the process is killed
-};
 
 }  // namespace assay

@@ -12,27 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(MachineLease, HasOneHolder) {
-  auto folder = TemporaryFolder::Create("assay-lease");
-  ASSERT_TRUE(folder.ok());
-  const auto file = folder.value().path() / "clock.lock";
-  {
-    auto first = MachineLease::AcquireAt(file, milliseconds(0));
-    ASSERT_TRUE(first.ok()) << first.error().message;
-    ASSERT_TRUE(first.value().has_value());
-    auto second = MachineLease::AcquireAt(file, milliseconds(0));
-    ASSERT_TRUE(second.ok());
-    EXPECT_FALSE(second.value().has_value());
-  }
-  auto third = MachineLease::AcquireAt(file, milliseconds(0));
-  ASSERT_TRUE(third.ok());
-  EXPECT_TRUE(third.value().has_value());
-}
-
-TEST(MachineLease, IsAnErrorWhereNoFileCanBe) {
-  EXPECT_FALSE(MachineLease::AcquireAt("/nonexistent/folder/clock.lock", milliseconds(0)).ok());
-}
-
 TEST(Disturbed, AsksForMoreThanTheCountersCanErr) {
   const struct {
     const char* name;

@@ -60,6 +60,7 @@ Figures::Figures(std::span<const RawUnit> units, Of which) {
     }
     ArmFigures& figures = groups_[unit.group][unit.workload][unit.arm];
     (unit.gated ? figures.gated : figures.shared).push_back(unit.NanosecondsACall() * 1e-9);
+    figures.regime = unit.regime;
   }
   redrawn_ = static_cast<int>(redrawn.size());
 }

@@ -16,6 +16,7 @@ namespace assay {
 struct ArmFigures {
   std::vector<double> shared;  // units of n calls: (wall - null) / n
   std::vector<double> gated;   // units of one call, where n > 1
+  int regime = -1;             // of RawUnit
 
   // Median over units.  The slower of shared and gated counts, as soon as gated is slower by more
   // than two standard errors: calls that overlap inside a unit show throughput as latency.

@@ -123,7 +123,7 @@ Status GroupRunner::Group::Drawn(size_t contents) {
     ASSAY_TRY(InputDraw created, InputDraw::Create(runner_.contract_, runner_.shape_, contents));
     runner_.inputs_ = std::make_unique<InputDraw>(std::move(created));
   }
-  return runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers);
+  return runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers, options_.regime);
 }
 
 // How long a call takes must be known before the processes of the group start, because it decides
@@ -179,7 +179,9 @@ Status GroupRunner::Group::Pace() {
     if (Alive(arm) && (fastest == 0 || pace_[arm] < fastest)) fastest = pace_[arm];
   }
   ASSAY_TRY(const double bytes, BytesTouched(runner_.contract_, runner_.shape_));
-  calls_ = CallsPerUnit(fastest, static_cast<int64_t>(bytes), runner_.workload_.state, options_.limits);
+  ASSAY_TRY(const int64_t warm,
+            WarmBytes(runner_.contract_, runner_.shape_, runner_.workload_.state, static_cast<int64_t>(bytes)));
+  calls_ = CallsPerUnit(fastest, static_cast<int64_t>(bytes), warm, options_.limits);
   for (size_t arm = 0; arm < arms_.size(); ++arm) {
     if (!Alive(arm)) continue;
     const ArmUnits plan = UnitsFor(pace_[arm], fastest, calls_, options_.depth);
@@ -238,7 +240,8 @@ Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
                            .cpu_ns = unit.cpu_ns,
                            .gated = kind == UnitKind::kGated,
                            .redrawn = false,
-                           .census = false});
+                           .census = false,
+                           .regime = options_.regime});
   return Ok();
 }
 

@@ -54,6 +54,7 @@ struct GroupOptions {
   int threads = 1;  // of this workload
   Depth depth = Depth::kDecide;
   UnitLimits limits;
+  int regime = -1;  // all values of this kind (PureRegimes); -1: the contract's mixture
 };
 
 // Restart groups of one contract and one workload.  A group is one draw of environment, placement,

@@ -57,7 +57,7 @@ InputDraw::~InputDraw() {
   if (memory_ != nullptr) ::munmap(memory_, mapped_);
 }
 
-Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
+Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads, int regime) {
   ASSAY_CHECK(slots <= slots_);
   // One stream per piece, so that the contents do not depend on which thread filled it.
   struct Piece {
@@ -77,9 +77,15 @@ Status InputDraw::Redraw(const Seed& seed, size_t slots, int threads) {
       Stream stream(seed.Derive("tensor", i));
       std::byte* to = memory_ + static_cast<int64_t>(piece.slot) * bytes_per_slot_ + offsets_[piece.tensor];
       const TensorLayout& layout = layouts_[piece.tensor];
-      piece.structured = FillMixed(contract_->tensors[piece.tensor], layout, shape_,
-                                   {to, static_cast<size_t>(layout.byte_span)}, stream)
-                             .structured;
+      const std::span<std::byte> bytes(to, static_cast<size_t>(layout.byte_span));
+      const Tensor& tensor = contract_->tensors[piece.tensor];
+      if (regime < 0) {
+        piece.structured = FillMixed(tensor, layout, shape_, bytes, stream).structured;
+      } else {
+        const Generator& pure = tensor.values[PureRegime(tensor, regime)];
+        FillTensor(tensor, layout, pure, shape_, bytes, stream);
+        piece.structured = assay::Structured(pure);
+      }
     }
   };
   std::vector<std::thread> helpers;

@@ -22,8 +22,9 @@ class InputDraw {
   InputDraw& operator=(InputDraw&&) = delete;
   ~InputDraw();
 
-  // New contents for the first `slots` slots: a mixture of the contract's regimes, on `threads` threads.
-  Status Redraw(const Seed& seed, size_t slots, int threads);
+  // New contents for the first `slots` slots, on `threads` threads: a mixture of the contract's regimes, or from 0 on
+  // the one of PureRegimes alone.
+  Status Redraw(const Seed& seed, size_t slots, int threads, int regime = -1);
 
   std::span<const std::byte> TensorBytes(size_t tensor, size_t slot) const;  // empty: output or absent
   std::span<const double> Scalars(size_t slot) const;

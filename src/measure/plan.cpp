@@ -48,12 +48,12 @@ UnitLimits UnitLimits::OfThisMachine() {
   return limits;
 }
 
-int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, CacheState state, const UnitLimits& limits) {
+int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, int64_t warm_bytes, const UnitLimits& limits) {
   if (fastest_seconds >= limits.alone_seconds) return 1;
   const int64_t bytes = std::max<int64_t>(bytes_per_call, 1);
   int64_t most = std::min<int64_t>(limits.most_calls, limits.slot_bytes / bytes);
   // A call that overflows the cache by itself is no colder in company.
-  if (state == CacheState::kHot && bytes <= limits.hot_bytes) most = std::min(most, limits.hot_bytes / bytes);
+  if (warm_bytes > 0 && warm_bytes <= limits.hot_bytes) most = std::min(most, limits.hot_bytes / warm_bytes);
   const double wanted = std::ceil(limits.target_seconds / std::max(fastest_seconds, 1e-9));
   return static_cast<int>(std::clamp<double>(wanted, 1, static_cast<double>(std::max<int64_t>(most, 1))));
 }
@@ -74,6 +74,17 @@ ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth
   if (calls > 1 && depth != Depth::kCensus)
     units.gated = times_slower <= kFull ? (depth == Depth::kDecide ? 12 : 6) : 2;
   return units;
+}
+
+Result<int64_t> WarmBytes(const Contract& contract, const Shape& shape, CacheState state, int64_t bytes_per_call) {
+  if (state == CacheState::kCold) return int64_t{0};
+  int64_t weights = 0;
+  for (const Tensor& tensor : contract.tensors) {
+    if (state != CacheState::kWeightsCold || !tensor.prepare || shape.absent_tensors.contains(tensor.name)) continue;
+    ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
+    weights += layout.byte_span;
+  }
+  return std::max<int64_t>(0, bytes_per_call - weights);
 }
 
 std::vector<std::vector<int>> BalancedRounds(std::span<const int> units_per_arm, Stream& stream) {

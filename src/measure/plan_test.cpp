@@ -18,25 +18,25 @@ TEST(CallsPerUnit, FollowsTimeMemoryAndCache) {
   const struct {
     const char* name;
     double seconds;
-    int64_t bytes;
-    CacheState state;
+    int64_t bytes, warm;
     int calls;
   } cases[] = {
-      {"2 ms: alone", 2e-3, kMiB, CacheState::kHot, 1},
-      {"just below 2 ms: two", 1.99e-3, kMiB, CacheState::kHot, 2},
-      {"301 us: ten", 301e-6, kMiB, CacheState::kHot, 10},
-      {"10 us: at most 64", 10e-6, 1024, CacheState::kHot, 64},
-      {"10 us with 1 MiB: what half the cache holds", 10e-6, kMiB, CacheState::kHot, 16},
-      {"the same, cold: memory for slots is the limit", 10e-6, kMiB, CacheState::kCold, 64},
-      {"cold and large: 256 MiB of slots", 10e-6, 8 * kMiB, CacheState::kCold, 32},
-      {"one call overflows the cache by itself", 1.5e-3, 20 * kMiB, CacheState::kHot, 2},
-      {"one call overflows the slots by itself", 1e-3, 300 * kMiB, CacheState::kCold, 1},
-      {"no bytes at all", 1e-6, 0, CacheState::kHot, 64},
-      {"no time at all", 0, 1024, CacheState::kHot, 64},
+      {"2 ms: alone", 2e-3, kMiB, kMiB, 1},
+      {"just below 2 ms: two", 1.99e-3, kMiB, kMiB, 2},
+      {"301 us: ten", 301e-6, kMiB, kMiB, 10},
+      {"10 us: at most 64", 10e-6, 1024, 1024, 64},
+      {"10 us with 1 MiB: what half the cache holds", 10e-6, kMiB, kMiB, 16},
+      {"the same, cold: memory for slots is the limit", 10e-6, kMiB, 0, 64},
+      {"cold and large: 256 MiB of slots", 10e-6, 8 * kMiB, 0, 32},
+      {"one call overflows the cache by itself", 1.5e-3, 20 * kMiB, 20 * kMiB, 2},
+      {"one call overflows the slots by itself", 1e-3, 300 * kMiB, 0, 1},
+      {"cold weights of 7 MiB: what is warm is the limit", 10e-6, 8 * kMiB, kMiB, 16},
+      {"no bytes at all", 1e-6, 0, 0, 64},
+      {"no time at all", 0, 1024, 1024, 64},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
-    EXPECT_EQ(CallsPerUnit(c.seconds, c.bytes, c.state, limits), c.calls);
+    EXPECT_EQ(CallsPerUnit(c.seconds, c.bytes, c.warm, limits), c.calls);
   }
 }
 

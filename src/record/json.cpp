@@ -47,17 +47,27 @@ Rejected RejectedFrom(const Json& j) {
   return r;
 }
 
+// What was not measured is null, never 0 or 1.
+Json OrNull(const std::optional<double>& value) { return value ? Number(*value) : Json(nullptr); }
+std::optional<double> Measured(const Json& j) {
+  return j.is_null() ? std::nullopt : std::optional<double>(Get<double>(j));
+}
+
 Ordered ToJson(const Estimate& e) {
   return {{"workload", e.workload},
           {"seconds", Number(e.seconds)},
-          {"ratio", Number(e.ratio)},
+          {"ratio", OrNull(e.ratio)},
           {"groups", e.groups},
-          {"floor_fraction", Number(e.floor_fraction)},
+          {"floor_fraction", OrNull(e.floor_fraction)},
           {"dropped", e.dropped}};
 }
 Estimate EstimateFrom(const Json& j) {
-  return {As(j.at("workload")), Real(j.at("seconds")),        Real(j.at("ratio")),
-          As(j.at("groups")),   Real(j.at("floor_fraction")), As(j.at("dropped"))};
+  return {As(j.at("workload")),
+          Real(j.at("seconds")),
+          Measured(j.at("ratio")),
+          As(j.at("groups")),
+          Measured(j.at("floor_fraction")),
+          As(j.at("dropped"))};
 }
 
 // The shape that `assay run --json` promises: {NAME: {seconds, estimate {value, groups}, floor_fraction}}.
@@ -65,8 +75,8 @@ Ordered WorkloadsJson(const std::vector<Estimate>& estimates) {
   Ordered out = Ordered::object();
   for (const Estimate& e : estimates) {
     out[e.workload] = {{"seconds", Number(e.seconds)},
-                       {"estimate", {{"value", e.groups > 0 ? Number(e.ratio) : Json(nullptr)}, {"groups", e.groups}}},
-                       {"floor_fraction", Number(e.floor_fraction)}};
+                       {"estimate", {{"value", OrNull(e.ratio)}, {"groups", e.groups}}},
+                       {"floor_fraction", OrNull(e.floor_fraction)}};
   }
   return out;
 }
@@ -99,13 +109,27 @@ MachineRates RatesFrom(const Json& j) {
           Real(j.at("clock_hz")),    As(j.at("lanes")),      As(j.at("pipes")),        As(j.at("refused"))};
 }
 
+Ordered ToJson(const RegimeFigure& r) {
+  return {{"values", r.values}, {"times", OrNull(r.times)}, {"restarts", r.restarts}, {"bad_restarts", r.bad_restarts}};
+}
+RegimeFigure RegimeFrom(const Json& j) {
+  RegimeFigure r;
+  Take(r.values, j.at("values"));
+  r.times = Measured(j.at("times"));
+  Take(r.restarts, j.at("restarts"));
+  Take(r.bad_restarts, j.at("bad_restarts"));
+  return r;
+}
+
 Ordered ToJson(const Decision& d) {
   Ordered logs = Ordered::array();
   for (const double value : d.group_log_ratios) logs.emplace_back(Number(value));
+  Ordered regimes = Ordered::array();
+  for (const RegimeFigure& regime : d.regimes) regimes.push_back(ToJson(regime));
   return {{"against", d.against},
           {"workload", d.workload},
           {"decision", Name(d.kind)},
-          {"value", d.value ? Number(*d.value) : Json(nullptr)},
+          {"value", OrNull(d.value)},
           {"low", Number(d.low)},
           {"high", Number(d.high)},
           {"reproduction", {{"low", Number(d.reproduction_low)}, {"high", Number(d.reproduction_high)}}},
@@ -116,6 +140,7 @@ Ordered ToJson(const Decision& d) {
           {"group_log_ratios", logs},
           {"restarts", d.restarts},
           {"bad_restarts", d.bad_restarts},
+          {"regimes", regimes},
           {"note", d.note}};
 }
 Decision DecisionFrom(const Json& j) {
@@ -123,7 +148,7 @@ Decision DecisionFrom(const Json& j) {
   Take(d.against, j.at("against"));
   Take(d.workload, j.at("workload"));
   d.kind = Known(ParseDecision(Get<std::string>(j.at("decision"))), j.at("decision"));
-  if (!j.at("value").is_null()) d.value = Get<double>(j.at("value"));
+  d.value = Measured(j.at("value"));
   d.low = Real(j.at("low"));
   d.high = Real(j.at("high"));
   d.reproduction_low = Real(j.at("reproduction").at("low"));
@@ -136,6 +161,7 @@ Decision DecisionFrom(const Json& j) {
   // Rows of before they were counted have none.
   d.restarts = GetOr(j, "restarts", 0);
   d.bad_restarts = GetOr(j, "bad_restarts", 0);
+  if (j.contains("regimes")) d.regimes = FromList<RegimeFigure>(j.at("regimes"), RegimeFrom);
   Take(d.note, j.at("note"));
   return d;
 }
@@ -154,7 +180,9 @@ Ordered ToJson(const DecisionDesign& d) {
           {"asked_margin", d.asked_margin},
           {"between_runs", d.between_runs},
           {"most_groups", d.most_groups},
-          {"bad_share", d.bad_share}};
+          {"bad_share", d.bad_share},
+          {"comparisons", d.comparisons},
+          {"regimes", d.regimes}};
 }
 DecisionDesign DesignFrom(const Json& j) {
   DecisionDesign d;
@@ -173,16 +201,28 @@ DecisionDesign DesignFrom(const Json& j) {
   Take(d.between_runs, j.at("between_runs"));
   Take(d.most_groups, j.at("most_groups"));
   Take(d.bad_share, j.at("bad_share"));
+  // Designs of before they were kept have neither.
+  d.comparisons = GetOr(j, "comparisons", 0);
+  d.regimes = GetOr(j, "regimes", std::vector<std::string>());
   return d;
 }
 
 Ordered ToJson(const RawUnit& u) {
-  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census};
+  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census, u.regime};
 }
 RawUnit UnitFrom(const Json& j) {
-  // Rows of before there was a census have nine fields.
-  return {As(j.at(0)), As(j.at(1)), As(j.at(2)), As(j.at(3)), As(j.at(4)),
-          As(j.at(5)), As(j.at(6)), As(j.at(7)), As(j.at(8)), j.size() > 9 && Get<bool>(j.at(9))};
+  // Rows of before there was a census have nine fields, those of before values of one kind were timed have ten.
+  return {As(j.at(0)),
+          As(j.at(1)),
+          As(j.at(2)),
+          As(j.at(3)),
+          As(j.at(4)),
+          As(j.at(5)),
+          As(j.at(6)),
+          As(j.at(7)),
+          As(j.at(8)),
+          j.size() > 9 && Get<bool>(j.at(9)),
+          j.size() > 10 ? Get<int>(j.at(10)) : -1};
 }
 
 Ordered ToJson(const Ranked& r) {
@@ -471,7 +511,7 @@ Campaign HeadFrom(const Json& j) {
     Incumbent incumbent;
     Take(incumbent.attempt, i.at("attempt"));
     Take(incumbent.examined, i.at("examined"));
-    incumbent.floor_fraction = Real(i.at("floor_fraction"));
+    incumbent.floor_fraction = Measured(i.at("floor_fraction"));
     incumbent.floor_low = Real(i.at("floor_interval").at("low"));
     incumbent.floor_high = Real(i.at("floor_interval").at("high"));
     incumbent.floor = FloorFrom(i.at("floor"));
@@ -489,7 +529,7 @@ Ordered IncumbentJson(const Incumbent& i) {
   }
   return {{"attempt", i.attempt},
           {"examined", i.examined},
-          {"floor_fraction", Number(i.floor_fraction)},
+          {"floor_fraction", OrNull(i.floor_fraction)},
           {"floor_interval", {{"low", Number(i.floor_low)}, {"high", Number(i.floor_high)}}},
           {"floor", ToJson(i.floor)},
           {"speedup", speedup},
@@ -639,17 +679,18 @@ std::string VerdictJson(const Attempt& attempt, const std::string& contract, con
 
 std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons, const std::string& contract,
                       const Machine& machine, const Versions& versions) {
+  const auto brief = [](const Decision& d) {
+    return Ordered{
+        {"decision", Name(d.kind)}, {"value", OrNull(d.value)}, {"low", Number(d.low)}, {"high", Number(d.high)},
+        {"groups", d.groups},       {"workload", d.workload},   {"note", d.note}};
+  };
   Ordered list = Ordered::array();
   for (const Comparison& one : comparisons) {
-    const Decision& d = one.decision;
-    list.push_back({{"decision", Name(d.kind)},
-                    {"value", d.value ? Number(*d.value) : Json(nullptr)},
-                    {"low", Number(d.low)},
-                    {"high", Number(d.high)},
-                    {"groups", d.groups},
-                    {"seconds", Number(one.seconds)},
-                    {"workload", d.workload},
-                    {"note", d.note}});
+    Ordered row = brief(one.Telling());
+    row["seconds"] = Number(one.seconds);
+    row["workloads"] = Ordered::array();
+    for (const Decision& decision : one.decisions) row["workloads"].push_back(brief(decision));
+    list.push_back(row);
   }
   Ordered out = {{"format", "assay.bench.1"},
                  {"contract", contract},

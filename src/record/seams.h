@@ -87,8 +87,9 @@ class Timer {
   virtual Result<EstimateOutcome> Estimate(const Contract& contract, const Screened& screened,
                                            const Verified* against) = 0;
   virtual Result<Ranking> Rank(const Contract& contract, std::span<const Verified> verified) = 0;
+  // Ends as UNDECIDED after `most_seconds`; 0 = no limit.
   virtual Result<DecideOutcome> Decide(const Contract& contract, const Examined& winner,
-                                       std::span<const Verified> references) = 0;
+                                       std::span<const Verified> references, double most_seconds) = 0;
 };
 
 class History {

@@ -26,6 +26,7 @@ struct RawUnit {
   bool gated = false;    // single gated call
   bool redrawn = false;  // the group was redrawn on independent evidence
   bool census = false;   // a short group that only asks whether the winner has bad restarts
+  int regime = -1;       // which of DecisionDesign::regimes the values were, alone; -1 = the contract's mixture
 
   // The unit's value.  A kernel that is nothing at all costs a nanosecond a unit: logarithms need a positive number.
   double NanosecondsACall() const {
@@ -36,11 +37,11 @@ struct RawUnit {
 // The weakest evidence: one group against the incumbent; it may only drop.
 struct Estimate {
   std::string workload;
-  double seconds = 0;  // per call, median over units
-  double ratio = 0;    // incumbent's (else witness's) time over this one's, same group
+  double seconds = 0;           // per call, median over units
+  std::optional<double> ratio;  // incumbent's (else witness's) time over this one's, same group; none: nobody else ran
   int groups = 0;
-  double floor_fraction = 0;  // reference floor / seconds
-  bool dropped = false;       // below 0.7 of the incumbent
+  std::optional<double> floor_fraction;  // reference floor / seconds; none: nothing that is calibrated bounds it
+  bool dropped = false;                  // below 0.7 of the incumbent
 };
 // One estimate a workload; the headline workload first.
 struct Estimates {
@@ -72,6 +73,14 @@ constexpr bool IsClaim(DecisionKind decision) {
 }
 std::optional<DecisionKind> ParseDecision(std::string_view name);
 
+// How a comparison came out where all values were of one kind.
+struct RegimeFigure {
+  std::string values;           // as the contract writes them
+  std::optional<double> times;  // the winner's advantage in the median; none: not measured, which forbids FASTER
+  int restarts = 0;
+  int bad_restarts = 0;
+};
+
 // The only evidence that makes a claim: `value` times as fast as `against`.
 struct Decision {
   std::string against;
@@ -85,9 +94,10 @@ struct Decision {
   double margin = 0;    // ln; a claim lies beyond it
   double alpha = 0.01;  // per side, of this comparison
   std::vector<double> group_log_ratios;
-  int restarts = 0;      // groups and short groups in which FASTER was asked for regret
-  int bad_restarts = 0;  // of them, how many had it
-  std::string note;      // why UNDECIDED or UNSTABLE
+  int restarts = 0;                   // groups and short groups in which FASTER was asked for regret
+  int bad_restarts = 0;               // of them, how many had it
+  std::vector<RegimeFigure> regimes;  // in the design's order; empty when not asked for regret
+  std::string note;                   // why UNDECIDED or UNSTABLE
 };
 
 // What a decision was asked, fixed before its first group.  With it and the raw units anybody can
@@ -95,9 +105,11 @@ struct Decision {
 struct DecisionDesign {
   std::string winner;
   std::string copy;                     // a byte copy of the winner: must not decide
-  std::vector<std::string> references;  // m of them, each at alpha / m
-  std::vector<std::string> workloads;   // headline first
-  std::string witness;                  // trusted; sets the margin by its own copy
+  std::vector<std::string> references;  // those that were timed to the end
+  // m: as many as were to be compared, each at alpha / m.  One that is refused on the way changes no boundary.
+  int comparisons = 0;
+  std::vector<std::string> workloads;  // headline first
+  std::string witness;                 // trusted; sets the margin by its own copy
   std::string witness_copy;
   std::string planted;  // the witness's copy with a real delay of `plant`
   double plant = 0.03;
@@ -108,6 +120,8 @@ struct DecisionDesign {
   int most_groups = 30;
   // FASTER is only said of a winner that has shown its restarts with regret to be rarer than this; 0 = not asked.
   double bad_share = 0.10;
+  // Kinds of values that short groups hold alone, in turn; empty: the contract has one kind.
+  std::vector<std::string> regimes;
 };
 
 // The least time that physics allows, from rates measured in the same run.
@@ -155,8 +169,11 @@ using DecideOutcome = std::variant<DecisionReport, Rejected>;
 
 // One of the comparisons that were asked for again and again.
 struct Comparison {
-  Decision decision;  // against the one reference, on the headline workload or whichever kept it from a claim
+  std::vector<Decision> decisions;  // against the one reference, by workload, headline first; never empty
   double seconds = 0;
+
+  // Which of them is the comparison's: one that is SLOWER, else one that is no claim, else the headline's.
+  const Decision& Telling() const;
 };
 
 }  // namespace assay

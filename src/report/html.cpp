@@ -58,7 +58,7 @@ std::string Top(const Campaign& c) {
                     Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
     out += Fact("Floor",
-                fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run", c.incumbent->floor_fraction,
+                fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run", *c.incumbent->floor_fraction,
                             c.incumbent->floor_low, c.incumbent->floor_high, c.incumbent->floor.bound_by));
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
@@ -81,6 +81,8 @@ std::string Decisions(const Campaign& c) {
            Cell(Range(d.low, d.high), true) + Cell(Range(d.reproduction_low, d.reproduction_high), true) +
            Cell(std::to_string(d.groups), true) + Cell(std::to_string(d.redrawn), true) + "</tr>";
     if (!d.note.empty()) out += "<tr><td colspan=8 class=soft>" + EscapeHtml(d.note) + "</td></tr>";
+    for (const RegimeFigure& regime : d.regimes)
+      out += "<tr><td colspan=8 class=soft>" + EscapeHtml(RegimeLine(regime, 1000)) + "</td></tr>";
   }
   out += "</table></div>";
   for (const Decision& d : c.incumbent->decisions) {
@@ -113,7 +115,7 @@ std::string References(const Campaign& c) {
              EscapeHtml(std::string(Name(r.rejected->reason)) + ", " + Cut(r.rejected->evidence, 300)) + "</td></tr>";
     for (const Estimate& e : r.workloads) {
       out += "<tr>" + head + Cell(e.workload) + Cell(Seconds(e.seconds), true) +
-             Cell(e.floor_fraction > 0 ? fmt::format("{:.3f}", e.floor_fraction) : "-", true) + "</tr>";
+             Cell(e.floor_fraction ? fmt::format("{:.3f}", *e.floor_fraction) : "-", true) + "</tr>";
     }
     if (!r.rejected && r.workloads.empty())
       out += "<tr>" + head + "<td colspan=3 class=soft>verified, not timed</td></tr>";
@@ -138,7 +140,7 @@ std::string AttemptRow(const Attempt& a) {
       "<tr>" + Cell(std::to_string(a.ordinal), true) + Cell(CandidateLabel(a.proposal.candidate)) +
       Cell(a.proposal.proposer + (parents.empty() ? "" : " of " + parents)) + "<td class=" + Colour(a.outcome) + ">" +
       std::string(Name(a.outcome)) + "</td>" + Cell(fate) + Cell(e != nullptr ? Seconds(e->seconds) : "", true) +
-      Cell(e != nullptr && e->floor_fraction > 0 ? fmt::format("{:.3f}", e->floor_fraction) : "", true) +
+      Cell(e != nullptr && e->floor_fraction ? fmt::format("{:.3f}", *e->floor_fraction) : "", true) +
       Cell(fmt::format("{:.1f}",
                        a.seconds.build + a.seconds.screen + a.seconds.verify + a.seconds.measure + a.seconds.exam),
            true) +

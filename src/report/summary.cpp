@@ -21,6 +21,15 @@ std::string Rate(double per_second, bool bytes) {
 
 std::string Interval(const Decision& d) { return !(d.low > 0) ? "-" : Times(d.low) + " .. " + Times(d.high); }
 
+// Where the winner gains least; null when nothing was timed alone.
+const RegimeFigure* WorstRegime(const Decision& d) {
+  const RegimeFigure* worst = nullptr;
+  for (const RegimeFigure& regime : d.regimes) {
+    if (regime.times && (worst == nullptr || *regime.times < *worst->times)) worst = &regime;
+  }
+  return worst;
+}
+
 std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) {
   const bool many = std::any_of(decisions.begin(), decisions.end(),
                                 [&](const Decision& d) { return d.workload != decisions[0].workload; });
@@ -40,6 +49,10 @@ std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) 
   std::string out = table.Render(width);
   for (const Decision& d : decisions) {
     if (!d.note.empty()) out += Wrap(d.against + ": " + d.note, width, "  ", "    ");
+    if (const RegimeFigure* worst = WorstRegime(d))
+      out += Wrap(fmt::format("{}: worst where all values are {}: {} ({} restarts)", d.against, worst->values,
+                              Times(*worst->times), worst->restarts),
+                  width, "  ", "    ");
   }
   return out;
 }
@@ -52,11 +65,11 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 }
 
 std::string FloorLine(const Incumbent& i) {
-  if (!(i.floor_fraction > 0)) return "floor: none; no decision, or no peak that could be believed";
+  if (!i.floor_fraction) return "floor: none; no decision, or no peak that could be believed";
   const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
   const std::string interval =
       i.floor_low > 0 ? fmt::format(" ({:.3f} .. {:.3f})", i.floor_low, i.floor_high) : std::string();
-  return fmt::format("floor: {:.3f}{} of the {} measured in this run ({}), workload {}", i.floor_fraction, interval,
+  return fmt::format("floor: {:.3f}{} of the {} measured in this run ({}), workload {}", *i.floor_fraction, interval,
                      i.floor.bound_by, Rate(i.floor.peak_in_run, bytes), i.floor.workload);
 }
 
@@ -242,8 +255,15 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
   return out;
 }
 
+std::string RegimeLine(const RegimeFigure& regime, size_t width) {
+  return Wrap(fmt::format("all values {}: {}, {} restarts{}", regime.values,
+                          regime.times ? Times(*regime.times) : "not measured", regime.restarts,
+                          regime.bad_restarts > 0 ? fmt::format(", {} with regret", regime.bad_restarts) : ""),
+              width, "  ", "    ");
+}
+
 std::string ComparisonLine(int number, const Comparison& comparison) {
-  const Decision& d = comparison.decision;
+  const Decision& d = comparison.Telling();
   return fmt::format("{}: {}{}, {}, {} groups, {}", number, Name(d.kind), d.value ? " " + Times(*d.value) : "",
                      Interval(d), d.groups, Seconds(comparison.seconds));
 }
@@ -254,7 +274,7 @@ std::string ComparisonsText(std::span<const Comparison> comparisons, const std::
   TextTable table({"", "decision", "times", "interval", "groups", "seconds"});
   std::map<std::string, int> tally;
   for (size_t i = 0; i < comparisons.size(); ++i) {
-    const Decision& d = comparisons[i].decision;
+    const Decision& d = comparisons[i].Telling();
     ++tally[std::string(Name(d.kind))];
     table.Add({std::to_string(i + 1), std::string(Name(d.kind)), d.value ? Times(*d.value) : "-", Interval(d),
                std::to_string(d.groups), fmt::format("{:.1f}", comparisons[i].seconds)});
@@ -266,8 +286,8 @@ std::string ComparisonsText(std::span<const Comparison> comparisons, const std::
   // Notes say why there is no claim; the same one is told once.
   std::set<std::string> notes;
   for (const Comparison& one : comparisons) {
-    if (!one.decision.note.empty() && notes.insert(one.decision.note).second)
-      out += Wrap(one.decision.note, width, "  - ", "    ");
+    const std::string& note = one.Telling().note;
+    if (!note.empty() && notes.insert(note).second) out += Wrap(note, width, "  - ", "    ");
   }
   return out;
 }

@@ -27,6 +27,8 @@ std::string VerdictText(const Attempt& attempt, const std::string& contract, siz
 std::string BenchText(const DecisionReport& report, const std::string& a, const std::string& b, size_t width);
 
 // The same comparison made again and again: one line while it runs, and the whole as a table with its tally.
+// "  all values normal(0, 1): x1.31, 4 restarts".
+std::string RegimeLine(const RegimeFigure& regime, size_t width);
 std::string ComparisonLine(int number, const Comparison& comparison);
 std::string ComparisonsText(std::span<const Comparison> comparisons, const std::string& a, const std::string& b,
                             size_t width);

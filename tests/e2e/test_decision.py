@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import decision  # noqa: E402
 
 FIELDS = ("against", "workload", "decision", "value", "low", "high", "reproduction", "groups", "redrawn", "margin",
-          "alpha", "group_log_ratios", "restarts", "bad_restarts")
+          "alpha", "group_log_ratios", "restarts", "bad_restarts", "regimes")
 KINDS = {"FASTER", "SLOWER", "SAME", "UNDECIDED", "UNSTABLE"}
 
 
@@ -34,7 +34,7 @@ class Decision(Workspace):
         self.assertEqual(0, ran.returncode, ran.stdout + ran.stderr)
         kinds = set()
         files = sorted(folder.glob("*.json"))
-        self.assertGreaterEqual(len(files), 90)
+        self.assertGreaterEqual(len(files), 140)
         for file in files:
             kinds |= self.agree(json.loads(file.read_text()), file.name)
         self.assertEqual(KINDS, kinds, "every kind of decision was compared")

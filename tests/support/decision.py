@@ -2,7 +2,9 @@
 """A second implementation of the decision, written from docs/clock.md and sharing no line with the first: what was
 asked (`design`) and raw units in, decisions out.  Standard library only.
 
-Units: a list of [group, arm, workload, calls, wall_ns, null_ns, cpu_ns, gated, redrawn, census]."""
+Units: a list of [group, arm, workload, calls, wall_ns, null_ns, cpu_ns, gated, redrawn, census,
+regime]."""
+import functools
 import math
 from fractions import Fraction
 
@@ -40,6 +42,7 @@ def interval(values, alpha):
     return ordered[k], ordered[n - 1 - k]
 
 
+@functools.lru_cache(maxsize=None)
 def boundaries(alpha, looks=4):
     """(groups, wins) of the group-sequential exact binomial test, by counting sign patterns."""
     alpha = Fraction(alpha)
@@ -72,6 +75,7 @@ def boundaries(alpha, looks=4):
     return out
 
 
+@functools.lru_cache(maxsize=None)
 def rare_losses(share, alpha, looks=5):
     """(groups, losses allowed): passed with probability alpha at most where `share` of the groups are lost."""
     if not (0 < share < 1):
@@ -97,7 +101,7 @@ def rare_losses(share, alpha, looks=5):
 
 class Arm:
     def __init__(self):
-        self.shared, self.gated = [], []
+        self.shared, self.gated, self.regime = [], [], -1
 
     def gated_counts(self):
         if not self.gated or not self.shared:
@@ -110,12 +114,13 @@ class Arm:
 
 def table(units, census):
     groups = {}
-    for group, arm, workload, calls, wall, null, _, gated, redrawn, short in units:
+    for group, arm, workload, calls, wall, null, _, gated, redrawn, short, regime in units:
         if redrawn or short != census:
             continue
         one = groups.setdefault(group, {}).setdefault(workload, {}).setdefault(arm, Arm())
         value = max(float(wall - null), 1.0) / max(calls, 1) * 1e-9
         (one.gated if gated else one.shared).append(value)
+        one.regime = regime
     return dict(sorted(groups.items()))
 
 
@@ -141,10 +146,11 @@ def shared_log_ratio(a, b):
 class Decider:
     def __init__(self, units, design):
         units = [list(u) + [False] * (10 - len(u)) for u in units]
+        units = [u + [-1] * (11 - len(u)) for u in units]
         self.design = design
         self.groups, self.short = table(units, False), table(units, True)
         self.redrawn = len({u[0] for u in units if u[8] and not u[9]})
-        self.alpha = design["alpha"] / max(1, len(design["references"]))
+        self.alpha = design["alpha"] / max(1, design.get("comparisons", 0), len(design["references"]))
         self.looks = [look for look in boundaries(self.alpha) if look[0] <= design["most_groups"]]
         self.headline = design["workloads"][0]
         self.witness = self.ratios(self.headline, design["witness"], design["witness_copy"])
@@ -212,7 +218,7 @@ class Decider:
         out = {"against": reference, "workload": workload, "decision": "UNDECIDED", "value": None, "low": 0.0,
                "high": 0.0, "reproduction": {"low": 0.0, "high": 0.0}, "groups": len(ratios), "redrawn": self.redrawn,
                "margin": self.margin(len(ratios)), "alpha": self.alpha, "group_log_ratios": ratios, "restarts": 0,
-               "bad_restarts": 0}
+               "bad_restarts": 0, "regimes": []}
         if not ratios:
             return out
         kind, final = "UNDECIDED", False
@@ -237,16 +243,15 @@ class Decider:
             out["value"] = math.exp(middle)
         return out
 
-    def regret(self, reference, workload):
-        d, bad = self.design, []
+    def restarts(self, reference, workload):
+        """(ln of the reference's time over the winner's, regime) by restart, full groups first."""
+        d, out = self.design, []
         for group in self.groups.values():
             arms = group.get(workload, {})
             if reference not in arms or d["winner"] not in arms:
                 continue
-            lost = not log_ratio(arms[reference], arms[d["winner"]]) > -REGRET
-            if d["copy"] in arms:
-                lost = lost or not log_ratio(arms[reference], arms[d["copy"]]) > -REGRET
-            bad.append(lost)
+            both = [log_ratio(arms[reference], arms[name]) for name in (d["winner"], d["copy"]) if name in arms]
+            out.append((min(both), -1))
         known = {}
         for group in self.short.values():
             arms = group.get(workload, {})
@@ -261,19 +266,31 @@ class Decider:
                 too_much = median([shared_log_ratio(g[reference], g[d["winner"]]) - log_ratio(g[reference], g[d["winner"]])
                                    for g in full])
                 known[name] = beside_it - max(0.0, too_much)
-            bad.append(not known[name] + shared_log_ratio(arms[name], arms[d["winner"]]) > -REGRET)
-        return bad
+            winner = arms[d["winner"]]
+            out.append((known[name] + shared_log_ratio(arms[name], winner), winner.regime))
+        return out
 
     def ask_for_regret(self, out):
-        rare = rare_losses(self.design["bad_share"], self.design["alpha"])
+        rare = rare_losses(self.design["bad_share"], self.alpha)
         if out["decision"] != "FASTER" or not rare:
             return
-        bad = self.regret(out["against"], out["workload"])
+        restarts = self.restarts(out["against"], out["workload"])
+        bad = [not ratio > -REGRET for ratio, _ in restarts]
         out["restarts"], out["bad_restarts"] = len(bad), sum(bad)
-        if any(n <= len(bad) and sum(bad[:n]) <= allowed for n, allowed in rare):
+        always = False
+        for number, values in enumerate(self.design.get("regimes", [])):
+            of = [ratio for ratio, regime in restarts if regime == number]
+            lost = sum(not ratio > -REGRET for ratio in of)
+            out["regimes"].append({"values": values, "times": math.exp(median(of)) if of else None,
+                                   "restarts": len(of), "bad_restarts": lost})
+            always = always or (len(of) >= 3 and lost == len(of))
+        unmeasured = any(r["times"] is None for r in out["regimes"])
+        if not always and any(n <= len(bad) and sum(bad[:n]) <= allowed for n, allowed in rare):
+            if unmeasured:
+                out["decision"], out["value"] = "UNDECIDED", None
             return
         more = any(n > len(bad) and sum(bad) <= allowed for n, allowed in rare)
-        out["decision"] = "UNDECIDED" if more else "UNSTABLE"
+        out["decision"] = "UNDECIDED" if more and not always else "UNSTABLE"
         out["value"] = None
 
     def decisions(self):
@@ -281,11 +298,14 @@ class Decider:
         for reference in self.design["references"]:
             of_reference = [self.compare(reference, w) for w in self.design["workloads"]]
             slower = any(one["decision"] == "SLOWER" for one in of_reference)
+            unmeasured = any(one["groups"] == 0 for one in of_reference)
             for one in of_reference:
-                if not slower:
-                    self.ask_for_regret(one)
-                elif one["decision"] == "FASTER":
+                if one["decision"] in ("FASTER", "SAME") and unmeasured:
                     one["decision"], one["value"] = "UNDECIDED", None
+                elif one["decision"] == "FASTER" and slower:
+                    one["decision"], one["value"] = "UNDECIDED", None
+                else:
+                    self.ask_for_regret(one)
             out += of_reference
         told = False
         for same in (self.copy, self.witness):

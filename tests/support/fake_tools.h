@@ -18,6 +18,7 @@ namespace assay {
 struct FakeWorld {
   std::vector<std::string> asked;                 // "build 1a2b", "screen ...", in order
   std::map<Digest, Candidate> candidates;         // by artifact id
+  double most_seconds = -1;                       // of the decision, as it was asked for
 
   const std::string& Knob(const Artifact& artifact, const char* name) {
     static const std::string kGood = "good";
@@ -118,7 +119,9 @@ class FakeTimer : public Timer {
     std::stable_sort(ranking.order.begin(), ranking.order.end(), [](const Ranked& a, const Ranked& b) { return a.log_ratio > b.log_ratio; });
     return ranking;
   }
-  Result<DecideOutcome> Decide(const Contract&, const Examined& winner, std::span<const Verified> references) override {
+  Result<DecideOutcome> Decide(const Contract&, const Examined& winner, std::span<const Verified> references,
+                               double most_seconds) override {
+    world_.most_seconds = most_seconds;
     world_.asked.push_back("decide " + winner.artifact().candidate);
     DecisionReport report;
     for (const Verified& reference : references) {

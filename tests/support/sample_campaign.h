@@ -56,7 +56,7 @@ inline Campaign SampleCampaign() {
     double value;
   } decided[] = {{"openblas128", 1.46}, {"relaxed", 6.5}, {"strict", 18.2}};
   for (const auto& d : decided) {
-    Decision decision{d.against, "prefill-1k", DecisionKind::kFaster, d.value, d.value * 0.99, d.value * 1.01, d.value * 0.95, d.value * 1.05, 10, 1, 0.01, 0.0033, {}, 51, 0, ""};
+    Decision decision{d.against, "prefill-1k", DecisionKind::kFaster, d.value, d.value * 0.99, d.value * 1.01, d.value * 0.95, d.value * 1.05, 10, 1, 0.01, 0.0033, {}, 63, 0, {{"q: normal(0, 1)", d.value, 20, 0}, {"q: ladder(1e-4, 1e4)", 0.98 * d.value, 20, 0}}, ""};
     for (int g = 0; g < 10; ++g) decision.group_log_ratios.push_back(std::log(d.value) + 0.004 * (g % 5 - 2));
     incumbent.decisions.push_back(decision);
   }

@@ -40,17 +40,9 @@ int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& 
   return kRefused;
 }
 
-// Which decision of a report is the comparison's: the headline's, or the one that is not the claim it could be.
-const Decision& Telling(const DecisionReport& report) {
-  for (const Decision& decision : report.decisions) {
-    if (!IsClaim(decision.kind)) return decision;
-  }
-  return report.decisions.front();
-}
-
 bool AllDecided(std::span<const Comparison> comparisons) {
   return !comparisons.empty() && std::all_of(comparisons.begin(), comparisons.end(),
-                                             [](const Comparison& one) { return IsClaim(one.decision.kind); });
+                                             [](const Comparison& one) { return IsClaim(one.Telling().kind); });
 }
 
 struct Pair {
@@ -105,6 +97,7 @@ Result<int> Command(const BenchArguments& arguments) {
     return Error{ErrorCode::kInvalidInput,
                  "bench wants either --against B or --aa, which compares A with its own copy"};
   ASSAY_TRY(const bool to_stdout, TakesStandardOutput(arguments));
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json, arguments.csv, arguments.google_benchmark, arguments.hyperfine}));
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   TerminalProgress progress(terminal, OutputWidth(), false);
   ASSAY_TRY(Workshop shop,
@@ -120,15 +113,17 @@ Result<int> Command(const BenchArguments& arguments) {
   std::vector<Comparison> comparisons;
   DecisionReport report;
   for (int number = 0; number < arguments.repeat; ++number) {
-    ASSAY_TRY(const KernelTimer::BenchOutcome bench,
+    ASSAY_TRY(KernelTimer::BenchOutcome bench,
               shop.timer->Bench(shop.contract, *passed_a.verified, *passed_b.verified));
     if (const auto* refused = std::get_if<Rejected>(&bench.outcome)) {
       progress.Close();
+      // What was compared before the refusal is not lost.
+      if (!comparisons.empty()) ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons));
       return ShowRefusal(shop, bench.rejected_arm, *refused);
     }
-    report = std::get<DecisionReport>(bench.outcome);
+    report = std::move(std::get<DecisionReport>(bench.outcome));
     if (report.decisions.empty()) return Error{ErrorCode::kUnavailable, "a decision ended without a comparison"};
-    comparisons.push_back({Telling(report), report.seconds_spent});
+    comparisons.push_back({report.decisions, report.seconds_spent});
     if (arguments.repeat > 1) progress.Remark(ComparisonLine(number + 1, comparisons.back()));
   }
   progress.Close();

@@ -9,6 +9,7 @@
 #include "language/cpp/builder.h"
 #include "measure/calibration.h"
 #include "measure/environment.h"
+#include "measure/lease.h"
 #include "report/calibration.h"
 #include "report/table.h"
 
@@ -41,6 +42,7 @@ Status Show(const CalibrateArguments& arguments, const Calibration& calibration,
 }  // namespace
 
 Result<int> Command(const CalibrateArguments& arguments) {
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json}));
   const int processors = static_cast<int>(AllowedProcessors().size());
   const int threads = arguments.threads.value_or(processors);
   if (threads > processors) {

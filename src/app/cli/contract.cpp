@@ -46,6 +46,7 @@ Result<int> Command(const CheckArguments& arguments) {
     Print(Overview(contract, templates));
     return kDone;
   }
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json}));
   ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, {}));
   ASSAY_TRY(const std::vector<Template> templates, ReadTemplates(shop.contract));
   Print(Overview(shop.contract, templates) + "\n");

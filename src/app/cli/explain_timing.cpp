@@ -40,6 +40,15 @@ Result<Named> ParseAttemptName(const std::string& text) {
   return named;
 }
 
+// What is not finite is kept as one word, whichever it was.
+bool SameNumber(double a, double b) { return a == b || (!std::isfinite(a) && !std::isfinite(b)); }
+
+bool SameRegimes(const std::vector<RegimeFigure>& a, const std::vector<RegimeFigure>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const RegimeFigure& x, const RegimeFigure& y) {
+    return x.values == y.values && x.times == y.times && x.restarts == y.restarts && x.bad_restarts == y.bad_restarts;
+  });
+}
+
 bool SameDecisions(std::vector<Decision> stored, const DecisionReport& report, const Evidence& again) {
   std::vector<Decision> computed = again.decisions;
   SortByStrength(computed, report.design.workloads.front());
@@ -51,9 +60,10 @@ bool SameDecisions(std::vector<Decision> stored, const DecisionReport& report, c
   return std::equal(
       stored.begin(), stored.end(), computed.begin(), computed.end(), [](const Decision& a, const Decision& b) {
         return a.against == b.against && a.workload == b.workload && a.kind == b.kind && a.value == b.value &&
-               a.low == b.low && a.high == b.high && a.margin == b.margin && a.groups == b.groups &&
+               a.low == b.low && a.high == b.high && SameNumber(a.margin, b.margin) && a.groups == b.groups &&
                a.reproduction_low == b.reproduction_low && a.reproduction_high == b.reproduction_high &&
-               a.restarts == b.restarts && a.bad_restarts == b.bad_restarts && a.group_log_ratios == b.group_log_ratios;
+               a.restarts == b.restarts && a.bad_restarts == b.bad_restarts &&
+               a.group_log_ratios == b.group_log_ratios && SameRegimes(a.regimes, b.regimes);
       });
 }
 
@@ -86,6 +96,7 @@ void ExplainDecision(const Decision& d, const DecisionReport& report, size_t wid
     Print(Wrap(fmt::format("restarts slower by more than {:.0f} %: {} of {}", 100 * std::expm1(kRegret), d.bad_restarts,
                            d.restarts),
                width, "  ", "    "));
+  for (const RegimeFigure& regime : d.regimes) Print(RegimeLine(regime, width));
   if (!d.note.empty()) Print(Wrap(d.note, width, "  ", "    "));
 }
 

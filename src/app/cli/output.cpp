@@ -7,10 +7,26 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace assay {
+namespace {
+
+// A file that is put in place whole would replace these.
+bool IsDevice(const std::string& target) {
+  std::error_code none;
+  const auto status = std::filesystem::status(target, none);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+}  // namespace
 
 bool OutputIsTerminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
@@ -37,7 +53,28 @@ Status WriteJson(const std::string& target, std::string_view json) {
     Print(json);
     return Ok();
   }
-  return WriteFileAtomically(target, json);
+  if (!IsDevice(target)) return WriteFileAtomically(target, json);
+  std::ofstream device(target, std::ios::binary);
+  if (!(device << json << std::flush)) return Error{ErrorCode::kUnavailable, "cannot write to " + Printable(target)};
+  return Ok();
+}
+
+Status CheckTargets(std::initializer_list<std::string> targets) {
+  for (const std::string& target : targets) {
+    if (target.empty() || target == "-") continue;
+    std::error_code none;
+    const auto refuse = [&](const std::string& why) {
+      return Error{ErrorCode::kInvalidInput, fmt::format("cannot write {}: {}", Printable(target), why)};
+    };
+    if (std::filesystem::is_directory(target, none)) return refuse("it is a folder; name a file in it");
+    if (IsDevice(target)) continue;
+    const std::filesystem::path folder = std::filesystem::absolute(target, none).parent_path();
+    if (!std::filesystem::is_directory(folder, none))
+      return refuse("there is no folder " + Printable(folder.string()) + "; make it first");
+    if (::access(folder.c_str(), W_OK | X_OK) != 0)
+      return refuse("the folder " + Printable(folder.string()) + " may not be written to");
+  }
+  return Ok();
 }
 
 }  // namespace assay

@@ -47,9 +47,9 @@ std::string AttemptLine(const Campaign& campaign, const Attempt& attempt, size_t
   if (attempt.outcome == OutcomeKind::kUndecided && attempt.trust == Trust::kScreened) fate = "screened";
   if (attempt.trust == Trust::kExamined) fate = "examined";
   const std::string time = attempt.estimates.empty() ? "" : Seconds(attempt.estimates[0].seconds);
-  const std::string floor = attempt.estimates.empty() || !(attempt.estimates[0].floor_fraction > 0)
+  const std::string floor = attempt.estimates.empty() || !attempt.estimates[0].floor_fraction
                                 ? ""
-                                : fmt::format("{:.2f} of floor", attempt.estimates[0].floor_fraction);
+                                : fmt::format("{:.2f} of floor", *attempt.estimates[0].floor_fraction);
   return FitTo(fmt::format("[{:>3}/{}] {:<22} {:>8}  {:<13}  {}", attempt.ordinal, campaign.budget.attempts, fate, time,
                            floor, CandidateLabel(attempt.proposal.candidate)),
                width) +

@@ -67,6 +67,7 @@ Result<Recheck> Again(const Campaign& campaign, const RecheckArguments& argument
 }  // namespace
 
 Result<int> Command(const RecheckArguments& arguments) {
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json}));
   ListenForInterrupts();
   ASSAY_TRY(const auto ledger, OpenLedger());
   ASSAY_TRY(const std::vector<Campaign> claims, Claims(*ledger, arguments.campaign));

@@ -315,6 +315,7 @@ Status Redteam::Go(const std::vector<CorpusFile>& files) {
 }  // namespace
 
 Result<int> Command(const RedteamArguments& arguments) {
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json, arguments.junit}));
   ListenForInterrupts();
   ASSAY_TRY(const std::vector<CorpusFile> files, ReadCorpus(arguments));
   Redteam redteam(arguments);

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
+#include "app/cli/polite.h"
 #include "app/cli/progress.h"
 #include "app/cli/workshop.h"
 #include "base/file.h"
@@ -120,8 +121,10 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
   if (!arguments.resume) ASSAY_TRY_STATUS(shop.ledger->Begin(campaign));
   CampaignHistory history;
   SystemClock clock;
-  const Tools tools{*shop.builder, shop.inspector, *shop.gate, *shop.timer, history,
-                    *shop.ledger,  *strategy,      clock,      progress,    g_interrupted};
+  PoliteBuilder builder(*shop.builder);
+  PoliteGate gate(*shop.gate);
+  const Tools tools{builder,      shop.inspector, gate,  *shop.timer, history,
+                    *shop.ledger, *strategy,      clock, progress,    g_interrupted};
   CampaignOptions options;
   ASSAY_TRY(options.controls, DrawControls(shop));
   ASSAY_TRY_STATUS(RunCampaign(shop.contract, campaign, recorded, options, tools));
@@ -139,6 +142,7 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
 }  // namespace
 
 Result<int> Command(const RunArguments& arguments) {
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json, arguments.report}));
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   TerminalProgress progress(terminal, OutputWidth(), terminal && std::getenv("NO_COLOR") == nullptr);
   WorkshopOptions options{arguments.threads, arguments.workloads, arguments.margin,

@@ -8,6 +8,7 @@
 namespace assay {
 
 Result<int> Command(const VerifyArguments& arguments) {
+  ASSAY_TRY_STATUS(CheckTargets({arguments.json}));
   ASSAY_TRY(Workshop shop, Workshop::Open(arguments.contract, {arguments.threads, {}, 0, {}}));
   ASSAY_TRY(const NamedKernel subject, FindKernel(shop.contract, arguments.file, arguments.knobs, arguments.flags));
   const Result<Passage> walked = PassTo(*ParseStage(arguments.stop_after), shop, subject);

@@ -20,7 +20,8 @@ struct StreamArm {
   int units = 6;
   double delay = 0;  // planted, as a share
   int calls = 1;
-  double gated_extra = -1;  // >= 0: as many gated units, this much slower each
+  double gated_extra = -1;        // >= 0: as many gated units, this much slower each
+  std::vector<double> by_regime;  // factor of its time where all values are of one kind; empty: 1
 };
 
 struct StreamNoise {
@@ -38,10 +39,11 @@ inline std::function<double(int, Stream&)> Constant(double seconds) {
 
 // One group, unit by unit, arms in turns; a short one of the census has five units of each.
 inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const StreamNoise& noise, Stream& stream,
-                      const std::string& workload, std::vector<RawUnit>& units, bool census = false) {
+                      const std::string& workload, std::vector<RawUnit>& units, bool census = false, int regime = -1) {
   for (const StreamArm& arm : arms) {
     const double luck = noise.between * stream.Normal() * (stream.Unit() < noise.group_tails ? 5 : 1);
-    const double base = arm.seconds(group, stream) * std::exp(luck) * (1 + arm.delay);
+    const double of_values = regime < 0 || arm.by_regime.empty() ? 1 : arm.by_regime[static_cast<size_t>(regime)];
+    const double base = arm.seconds(group, stream) * of_values * std::exp(luck) * (1 + arm.delay);
     const auto unit = [&](int number, int calls, bool gated, double factor) {
       double value = base * factor * std::exp(noise.within * stream.Normal() + noise.drift(group, number));
       if (stream.Unit() < noise.tails) value *= noise.tail_factor;
@@ -55,28 +57,39 @@ inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const Strea
                        .cpu_ns = 0,
                        .gated = gated,
                        .redrawn = false,
-                       .census = census});
+                       .census = census,
+                       .regime = regime});
     };
     for (int i = 0; i < (census ? 5 : arm.units); ++i) unit(i, arm.calls, false, 1);
     for (int i = 0; !census && arm.gated_extra >= 0 && i < 12; ++i) unit(i, 1, true, 1 + arm.gated_extra);
   }
 }
 
-// Groups of both kinds until the evidence is settled, exactly as a live decision asks for them.
+// Groups of both kinds on all workloads until the evidence is settled, exactly as a live decision asks for them.  A
+// share `disturbed` of them is drawn again: their units are a hundred times as long and count nowhere.
 inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<StreamArm>& arms, const StreamNoise& noise,
-                             Stream& stream, std::vector<RawUnit>* kept = nullptr) {
+                             Stream& stream, std::vector<RawUnit>* kept = nullptr, double disturbed = 0) {
   std::vector<RawUnit> units;
   std::vector<StreamArm> two;  // the winner, and whom a short group holds beside it
   for (const StreamArm& arm : arms) {
     if (arm.name == design.winner || arm.name == design.references.front()) two.push_back(arm);
   }
   Evidence evidence = DecideFromUnits(units, design);
-  for (int group = 0, full = 0; !evidence.settled;) {
-    const std::string& workload = design.workloads.front();
-    for (int due = evidence.census_due; due > 0; --due) PlayGroup(group++, two, noise, stream, workload, units, true);
-    if (evidence.census_due == 0) {
-      for (; full < evidence.next_look; ++full) PlayGroup(group++, arms, noise, stream, workload, units);
-    }
+  int group = 0, full = 0, census = 0;
+  const auto play = [&](bool short_one) {
+    const bool quiet = stream.Unit() >= disturbed;
+    const size_t first = units.size();
+    const int regime = short_one && !design.regimes.empty() ? census % static_cast<int>(design.regimes.size()) : -1;
+    for (const std::string& workload : design.workloads)
+      PlayGroup(group, short_one ? two : arms, noise, stream, workload, units, short_one, regime);
+    for (size_t i = first; i < units.size() && !quiet; ++i) units[i].redrawn = true, units[i].wall_ns *= 100;
+    ++group;
+    if (quiet) ++(short_one ? census : full);
+    return quiet;
+  };
+  while (!evidence.settled) {
+    for (int due = evidence.census_due; due > 0;) due -= play(true) ? 1 : 0;
+    while (evidence.census_due == 0 && full < evidence.next_look) play(false);
     evidence = DecideFromUnits(units, design);
   }
   if (kept != nullptr) *kept = std::move(units);
