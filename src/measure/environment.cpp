@@ -10,8 +10,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <thread>
@@ -19,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -116,6 +120,15 @@ void AddTreeSeconds(CpuSnapshot& snapshot) {
     (pid == ::getpid() ? snapshot.self_seconds : snapshot.descendant_seconds) += times.seconds;
     snapshot.descendant_seconds += times.buried_seconds;
   }
+}
+
+// What OwnTime has counted, by processor.
+std::array<std::atomic<int64_t>, CPU_SETSIZE> own_ns{};
+
+int64_t ThreadNanoseconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
 }
 
 std::string DistributionName() {
@@ -224,6 +237,8 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
     const double steal = NumberOf(words[8]) * TickSeconds();
     snapshot.busy_seconds += now - idle - steal;
     snapshot.steal_seconds += steal;
+    if (processor < CPU_SETSIZE)
+      snapshot.helper_seconds += 1e-9 * static_cast<double>(own_ns[static_cast<size_t>(processor)].load());
   }
   if (found != processors.size())
     return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
@@ -231,10 +246,17 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
   return snapshot;
 }
 
+OwnTime::OwnTime(int processor) : processor_(processor), began_ns_(ThreadNanoseconds()) {
+  ASSAY_CHECK(processor >= 0 && processor < CPU_SETSIZE);
+}
+
+OwnTime::~OwnTime() { own_ns[static_cast<size_t>(processor_)].fetch_add(ThreadNanoseconds() - began_ns_); }
+
 Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool self_elsewhere) {
   Disturbance disturbance;
   disturbance.wall_seconds = std::chrono::duration<double>(after.when - before.when).count();
-  const double self = self_elsewhere ? 0 : after.self_seconds - before.self_seconds;
+  const double self =
+      self_elsewhere ? after.helper_seconds - before.helper_seconds : after.self_seconds - before.self_seconds;
   const double own = self + after.descendant_seconds - before.descendant_seconds;
   disturbance.foreign_seconds = std::max(0.0, after.busy_seconds - before.busy_seconds - own);
   disturbance.steal_seconds = std::max(0.0, after.steal_seconds - before.steal_seconds);
