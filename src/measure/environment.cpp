@@ -187,6 +187,13 @@ int64_t LastLevelCacheBytes() {
   return most > 0 ? most : int64_t{32} << 20;
 }
 
+int64_t AllCachesBytes() {
+  const int64_t processors = std::ssize(AllowedProcessors());
+  int64_t all = 0;
+  for (const CacheLevel& level : CacheLevels()) all += level.bytes * ((processors + level.sharers - 1) / level.sharers);
+  return std::max(all, LastLevelCacheBytes());
+}
+
 int64_t AvailableMemoryBytes() {
   return static_cast<int64_t>(NumberOf(FieldOf(ReadAll("/proc/meminfo"), "MemAvailable"))) << 10;
 }

@@ -25,6 +25,10 @@ const std::vector<int>& AllowedProcessors();
 std::vector<CacheLevel> CacheLevels();
 // Bytes of the largest cache that a core sees; 32 MiB when the kernel does not say.
 int64_t LastLevelCacheBytes();
+// Of all data caches that the processors of this process have, all levels and instances together: what can lie in any
+// of them.
+int64_t AllCachesBytes();
+
 // Bytes of memory that could be used without swapping; 0 when the kernel does not say.
 int64_t AvailableMemoryBytes();
 
