@@ -68,6 +68,7 @@ Status ReplacePrivate(const std::vector<int>& cpus) {
   for (const int cpu : cpus) {
     readers.emplace_back([cpu] {
       const PinScope place({cpu});
+      const OwnTime own(cpu);
       ReadLines(ballast, kPrivateBytes);
       unsigned sum = 0;
       for (size_t page = 0; page < kPagesBytes; page += kPage) sum += std::to_integer<unsigned>(ballast[page]);

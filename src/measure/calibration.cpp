@@ -186,6 +186,15 @@ std::optional<Calibration> ReadCalibration(const std::filesystem::path& file, co
   return std::move(read).value();
 }
 
+std::optional<Calibration> KeptCalibration(const std::filesystem::path& folder, int threads) {
+  constexpr double kDay = 24 * 3600;
+  for (const int count : {threads, static_cast<int>(AllowedProcessors().size())}) {
+    const Calibration head = CalibrationHead(count);
+    if (auto kept = ReadCalibration(CalibrationFile(folder, head), head, head.when, kDay)) return kept;
+  }
+  return std::nullopt;
+}
+
 Status WriteCalibration(const std::filesystem::path& file, const Calibration& calibration) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);

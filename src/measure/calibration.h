@@ -59,6 +59,9 @@ std::filesystem::path CalibrationFile(const std::filesystem::path& folder, const
 // wrong with it: measuring anew is the remedy for all of it.
 std::optional<Calibration> ReadCalibration(const std::filesystem::path& file, const Calibration& like, int64_t now,
                                            double most_seconds);
+// What `assay calibrate` keeps of this machine for so many threads, else for all processors, if it is not older than a
+// day.
+std::optional<Calibration> KeptCalibration(const std::filesystem::path& folder, int threads);
 Status WriteCalibration(const std::filesystem::path& file, const Calibration& calibration);
 
 // A calibration without figures: who this machine is, and the time.

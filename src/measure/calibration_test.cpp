@@ -308,6 +308,28 @@ TEST_F(CalibrationCache, IsOfOneMachineAndItsThreads) {
   EXPECT_FALSE(Read(0, other)) << "the guest was moved to another host";
 }
 
+TEST_F(CalibrationCache, IsKeptForThreadsElseForAllProcessors) {
+  const int all = static_cast<int>(AllowedProcessors().size());
+  const auto keep = [&](int64_t age) {
+    Calibration kept = Plausible();
+    const Calibration head = CalibrationHead(all);
+    kept.machine = head.machine;
+    kept.caches = head.caches;
+    kept.threads = all;
+    kept.when = head.when - age;
+    ASSERT_TRUE(WriteCalibration(CalibrationFile(folder_->path(), head), kept).ok());
+  };
+  EXPECT_FALSE(KeptCalibration(folder_->path(), 1));
+  keep(3600);
+  for (const int threads : {1, all}) {
+    const auto kept = KeptCalibration(folder_->path(), threads);
+    ASSERT_TRUE(kept) << threads;
+    EXPECT_EQ(kept->threads, all);
+  }
+  keep(25 * 3600);
+  EXPECT_FALSE(KeptCalibration(folder_->path(), 1)) << "older than a day";
+}
+
 TEST_F(CalibrationCache, OfADamagedFileIsNothing) {
   Calibration impossible = Plausible();
   Peak(impossible, "f32", 1).per_second = Of(1e15);

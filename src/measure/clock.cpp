@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "measure/calibration.h"
 #include "measure/clock_state.h"
 #include "measure/figures.h"
 
@@ -81,16 +82,26 @@ Result<MachineLease> KernelTimer::State::Lease() {
 
 Result<RunRates*> KernelTimer::State::RatesFor(int threads) {
   if (!options.calibrate) return static_cast<RunRates*>(nullptr);
-  auto found = rates.find(threads);
+  const std::pair<int, std::string> key(threads, courses.front().work.unit);
+  auto found = rates.find(key);
   if (found == rates.end()) {
-    ASSAY_TRY(MachineRates measured, MeasureRates(threads));
-    found = rates.emplace(threads, RunRates(std::move(measured), threads)).first;
+    ASSAY_TRY(RunRates measured, MeasuredRates(threads, key.second));
+    found = rates.emplace(key, std::move(measured)).first;
   } else if (!found->second.Best().refused.empty()) {
     // Refused once is not refused for the campaign: whoever shared the cores may have left.
-    ASSAY_TRY(MachineRates measured, MeasureRates(threads));
-    if (measured.refused.empty()) found->second = RunRates(std::move(measured), threads);
+    ASSAY_TRY(RunRates measured, MeasuredRates(threads, key.second));
+    if (measured.Best().refused.empty()) found->second = std::move(measured);
   }
   return &found->second;
+}
+
+Result<RunRates> KernelTimer::State::MeasuredRates(int threads, const std::string& unit) const {
+  ASSAY_TRY(MachineRates measured, MeasureRates(threads, unit));
+  RunRates made(std::move(measured), threads);
+  if (!options.calibrations.empty()) {
+    if (const auto kept = KeptCalibration(options.calibrations, threads)) made.TakeCalibrated(*kept);
+  }
+  return made;
 }
 
 Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<const Arm> arms, Depth depth,

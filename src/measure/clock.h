@@ -29,6 +29,7 @@ struct TimerOptions {
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
   bool calibrate = true;                            // false in tests: no rates, no floors
+  std::filesystem::path calibrations;               // folder of what `assay calibrate` keeps; empty: it is not asked
   bool redraw = true;                               // false in tests: a group counts however busy the machine was
   // "decide: 10 groups, strict FASTER x18.1 (17.9 .. 18.4)", told while nothing is timed.
   std::function<void(const std::string&)> progress;

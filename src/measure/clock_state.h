@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/clock.h"
@@ -20,8 +21,9 @@ struct KernelTimer::State {
   // Courses are kept from call to call with the paces that their runners have seen.
   Status Prepare(const Contract& contract);
   Result<MachineLease> Lease();
-  // Null when calibration is off.
+  // Of the contract's unit.  Null when calibration is off.
   Result<RunRates*> RatesFor(int threads);
+  Result<RunRates> MeasuredRates(int threads, const std::string& unit) const;
   // One group, drawn once more when others disturbed it; its units go to `units`, redrawn ones marked.
   Result<GroupResult> QuietGroup(Course& course, std::span<const Arm> arms, Depth depth, std::vector<RawUnit>& units);
   void Tell(const std::string& what) const {
@@ -36,10 +38,10 @@ struct KernelTimer::State {
   const Contract* contract = nullptr;
   Digest contract_hash;
   std::vector<Course> courses;
-  std::map<int, RunRates> rates;       // by threads
-  int next_group = 0;                  // unique over the campaign
-  std::map<std::string, Power> power;  // by workload, stated once a session
-  bool control_found = false;          // a planted 3 % was found in this session
+  std::map<std::pair<int, std::string>, RunRates> rates;  // by threads and unit
+  int next_group = 0;                                     // unique over the campaign
+  std::map<std::string, Power> power;                     // by workload, stated once a session
+  bool control_found = false;                             // a planted 3 % was found in this session
 };
 
 // Seconds since it was made.

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <map>
 #include <string_view>
 #include <thread>
@@ -18,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -117,6 +121,15 @@ void AddTreeSeconds(CpuSnapshot& snapshot) {
   }
 }
 
+// What OwnTime has counted, by processor.
+std::array<std::atomic<int64_t>, CPU_SETSIZE> own_ns{};
+
+int64_t ThreadNanoseconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
 std::string DistributionName() {
   const std::string release = ReadAll("/etc/os-release");
   for (const std::string_view line : Split(release, '\n')) {
@@ -173,6 +186,13 @@ int64_t LastLevelCacheBytes() {
   return most > 0 ? most : int64_t{32} << 20;
 }
 
+int64_t AllCachesBytes() {
+  const int64_t processors = std::ssize(AllowedProcessors());
+  int64_t all = 0;
+  for (const CacheLevel& level : CacheLevels()) all += level.bytes * ((processors + level.sharers - 1) / level.sharers);
+  return std::max(all, LastLevelCacheBytes());
+}
+
 int64_t AvailableMemoryBytes() {
   return static_cast<int64_t>(NumberOf(FieldOf(ReadAll("/proc/meminfo"), "MemAvailable"))) << 10;
 }
@@ -223,6 +243,8 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
     const double steal = NumberOf(words[8]) * TickSeconds();
     snapshot.busy_seconds += now - idle - steal;
     snapshot.steal_seconds += steal;
+    if (processor < CPU_SETSIZE)
+      snapshot.helper_seconds += 1e-9 * static_cast<double>(own_ns[static_cast<size_t>(processor)].load());
   }
   if (found != processors.size())
     return Error{ErrorCode::kUnavailable, "/proc/stat does not list the measured processors"};
@@ -230,10 +252,17 @@ Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors) {
   return snapshot;
 }
 
+OwnTime::OwnTime(int processor) : processor_(processor), began_ns_(ThreadNanoseconds()) {
+  ASSAY_CHECK(processor >= 0 && processor < CPU_SETSIZE);
+}
+
+OwnTime::~OwnTime() { own_ns[static_cast<size_t>(processor_)].fetch_add(ThreadNanoseconds() - began_ns_); }
+
 Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool self_elsewhere) {
   Disturbance disturbance;
   disturbance.wall_seconds = std::chrono::duration<double>(after.when - before.when).count();
-  const double self = self_elsewhere ? 0 : after.self_seconds - before.self_seconds;
+  const double self =
+      self_elsewhere ? after.helper_seconds - before.helper_seconds : after.self_seconds - before.self_seconds;
   const double own = self + after.descendant_seconds - before.descendant_seconds;
   disturbance.foreign_seconds = std::max(0.0, after.busy_seconds - before.busy_seconds - own);
   disturbance.steal_seconds = std::max(0.0, after.steal_seconds - before.steal_seconds);

@@ -24,6 +24,9 @@ const std::vector<int>& AllowedProcessors();
 std::vector<CacheLevel> CacheLevels();
 // Bytes of the largest cache that a core sees; 32 MiB when the kernel does not say.
 int64_t LastLevelCacheBytes();
+// Of all data caches that the processors of this process have, all levels and instances together: what can lie in any
+// of them.
+int64_t AllCachesBytes();
 
 // Bytes of memory that could be used without swapping; 0 when the kernel does not say.
 int64_t AvailableMemoryBytes();
@@ -34,9 +37,24 @@ struct CpuSnapshot {
   double busy_seconds = 0;        // of the measured processors: neither idle nor stolen, from an arbitrary origin
   double steal_seconds = 0;       // that the host took from them
   double self_seconds = 0;        // this process
+  double helper_seconds = 0;      // of it, what OwnTime counted on the measured processors
   double descendant_seconds = 0;  // those that live, and those that were buried
 };
 Result<CpuSnapshot> TakeCpuSnapshot(const std::vector<int>& processors);
+
+// Until the end of the scope the calling thread's time is this process's own on that processor, to which it is pinned.
+// Whoever keeps to other processors and sends a thread to a measured one says so: else it would pass for a stranger.
+class OwnTime {
+ public:
+  explicit OwnTime(int processor);
+  OwnTime(const OwnTime&) = delete;
+  OwnTime& operator=(const OwnTime&) = delete;
+  ~OwnTime();
+
+ private:
+  int processor_;
+  int64_t began_ns_;
+};
 
 // What happened between two snapshots that no candidate can cause.
 struct Disturbance {
@@ -45,7 +63,8 @@ struct Disturbance {
   double steal_seconds = 0;
   std::string Describe() const;
 };
-// `self_elsewhere`: this process kept to processors that are not measured, so its time is not theirs.
+// `self_elsewhere`: this process kept to processors that are not measured, so that of its time only what OwnTime
+// counted is theirs.
 Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool self_elsewhere);
 
 // The kernel counts in ticks of 10 ms per processor, so that less than `allowance` says nothing.

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ctime>
+#include <thread>
+#include <vector>
 
 #include "base/file.h"
 
@@ -42,6 +45,39 @@ TEST(Between, KnowsOurOwnTimeFromAStrangers) {
   EXPECT_DOUBLE_EQ(Between(before, after, false).foreign_seconds, 0.25);
   EXPECT_DOUBLE_EQ(Between(before, after, true).foreign_seconds, 0.5);
   EXPECT_DOUBLE_EQ(Between(before, after, false).wall_seconds, 2);
+  // A thread of ours that was sent to the measured processors from elsewhere.
+  after.helper_seconds = 0.125;
+  EXPECT_DOUBLE_EQ(Between(before, after, true).foreign_seconds, 0.375);
+  EXPECT_DOUBLE_EQ(Between(before, after, false).foreign_seconds, 0.25) << "it is part of this process's time";
+}
+
+TEST(OwnTime, IsOfItsProcessorAlone) {
+  const std::vector<int>& processors = AllowedProcessors();
+  const int here = processors.front();
+  auto before = TakeCpuSnapshot({here});
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  double spent = 0;
+  std::thread helper([&] {
+    const OwnTime own(here);
+    timespec time{};
+    for (volatile unsigned sum = 0; spent < 0.02;
+         spent = static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec)) {
+      for (unsigned i = 0; i < 1000; ++i) sum = sum + i;
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    }
+  });
+  helper.join();
+  auto after = TakeCpuSnapshot({here});
+  ASSERT_TRUE(after.ok());
+  const double counted = after.value().helper_seconds - before.value().helper_seconds;
+  EXPECT_GT(counted, 0.9 * spent);
+  EXPECT_LT(counted, 1.1 * spent + 0.001);
+  if (processors.size() < 2) GTEST_SKIP() << "SKIPPED: there is no other processor";
+  auto other_before = TakeCpuSnapshot({processors.back()});
+  { const OwnTime own(here); }
+  auto other_after = TakeCpuSnapshot({processors.back()});
+  ASSERT_TRUE(other_before.ok() && other_after.ok());
+  EXPECT_EQ(other_after.value().helper_seconds, other_before.value().helper_seconds);
 }
 
 TEST(TakeCpuSnapshot, CountsThisProcess) {

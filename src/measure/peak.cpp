@@ -9,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "measure/pages.h"
 #include "measure/peak_kernels.h"
+#include "measure/stream_kernels.h"
 #include "measure/together.h"
 #include "numerics/statistics.h"
 
@@ -20,6 +22,8 @@ namespace {
 // Sized for about 0.4 ms at 4 GHz: long against the clock's resolution, short against a time slice.
 constexpr int64_t kChainIterations = 33'000;
 constexpr int64_t kFmaIterations = 100'000;
+
+constexpr int kElementTries = 20, kProbeTries = 2;
 
 constexpr double kShareOfPromise = 0.95;
 constexpr double kOverWhole = 0.05;
@@ -124,7 +128,13 @@ Result<Bandwidth> SampleBandwidth(int threads, int tries) {
         const size_t from = third * static_cast<size_t>(number);
         StreamTriad(values + 2 * third * count + from, values + from, values + third * count + from, 0.5F, third);
       },
+      [&](int number) {
+        const size_t share = half / kStreamStep * kStreamStep;
+        const float* const from = values + half * static_cast<size_t>(number);
+        StreamKernels().front().run(values, from, from, share, 1);
+      },
   };
+  ASSAY_CHECK(StreamKernels().front().access == "read");
   // Touched by the threads that will use it.  Reading untouched memory would read one page of zeros.
   const std::function<void(int)> touch[] = {[&](int number) {
     const size_t share = kValues / count;
@@ -136,10 +146,34 @@ Result<Bandwidth> SampleBandwidth(int threads, int tries) {
   Bandwidth bandwidth;
   bandwidth.copy_bytes = 2.0 * sizeof(float) * static_cast<double>(half * count) / Best(seconds[0]);
   bandwidth.triad_bytes = 3.0 * sizeof(float) * static_cast<double>(third * count) / Best(seconds[1]);
+  bandwidth.read_bytes =
+      sizeof(float) * static_cast<double>(half / kStreamStep * kStreamStep * count) / Best(seconds[2]);
   return bandwidth;
 }
 
-Result<MachineRates> MeasureRates(int threads) {
+ElementPeak SampleElement(const std::string& element, int threads, int tries) {
+  ElementPeak peak;
+  peak.element = element;
+  std::vector<std::function<void(int)>> works;
+  std::vector<double> operations;  // of a thread
+  for (const FmaKernel& kernel : PeakKernels()) {
+    if (kernel.element != element) continue;
+    works.push_back([&kernel](int) { kernel.run(kFmaIterations); });
+    operations.push_back(kernel.OperationsPerIteration() * static_cast<double>(kFmaIterations));
+  }
+  if (works.empty()) return peak;
+  const auto sample = [&](int count) {
+    const auto seconds = TriesTogether(count, tries, works);
+    double most = 0;
+    for (size_t i = 0; i < works.size(); ++i) most = std::max(most, operations[i] * count / Best(seconds[i]));
+    return most;
+  };
+  peak.one_thread = sample(1);
+  peak.all_threads = threads == 1 ? peak.one_thread : sample(threads);
+  return peak;
+}
+
+Result<MachineRates> MeasureRates(int threads, const std::string& element) {
   // A neighbour can spoil one sample whole; three in a row are the machine's state, and refused.
   MachineRates rates;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -149,6 +183,9 @@ Result<MachineRates> MeasureRates(int threads) {
   ASSAY_TRY(const Bandwidth bandwidth, SampleBandwidth(threads, 6));
   rates.copy_bytes = bandwidth.copy_bytes;
   rates.triad_bytes = bandwidth.triad_bytes;
+  rates.read_bytes = bandwidth.read_bytes;
+  rates.threads = threads;
+  if (element != "f32") rates.peaks.push_back(SampleElement(element, threads, kElementTries));
   return rates;
 }
 
@@ -158,7 +195,8 @@ RunRates::RunRates(MachineRates first, int threads) : first_(std::move(first)), 
 
 RunRates RunRates::Anew() const {
   RunRates next = *this;
-  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_, &next.shares_})
+  for (auto* values : {&next.peaks_1t_, &next.peaks_, &next.clocks_, &next.copies_, &next.triads_, &next.reads_,
+                       &next.elements_1t_, &next.elements_, &next.shares_})
     values->clear();
   return next;
 }
@@ -171,7 +209,15 @@ void RunRates::RaiseTo(const MachineRates& rates) {
   raise(best_.f32_peak, rates.f32_peak);
   raise(best_.copy_bytes, rates.copy_bytes);
   raise(best_.triad_bytes, rates.triad_bytes);
+  raise(best_.read_bytes, rates.read_bytes);
   raise(best_.clock_hz, rates.clock_hz);
+  for (const ElementPeak& peak : rates.peaks) {
+    for (ElementPeak& best : best_.peaks) {
+      if (best.element != peak.element) continue;
+      raise(best.one_thread, peak.one_thread);
+      raise(best.all_threads, peak.all_threads);
+    }
+  }
 }
 
 void RunRates::Add(const MachineRates& rates) {
@@ -184,6 +230,43 @@ void RunRates::Add(const MachineRates& rates) {
   keep(clocks_, rates.clock_hz);
   keep(copies_, rates.copy_bytes);
   keep(triads_, rates.triad_bytes);
+  keep(reads_, rates.read_bytes);
+  for (const ElementPeak& peak : rates.peaks) {
+    keep(elements_1t_, peak.one_thread);
+    keep(elements_, peak.all_threads);
+  }
+}
+
+void RunRates::TakeCalibrated(const Calibration& calibration) {
+  MachineRates kept;
+  kept.peaks = first_.peaks;
+  for (const PeakFigure& peak : calibration.peaks) {
+    const double most = peak.per_second.best;
+    const bool one = peak.threads == 1, all = peak.threads == threads_;
+    if (peak.element == "f32" && one) kept.f32_peak_1t = most;
+    if (peak.element == "f32" && all) kept.f32_peak = most;
+    for (ElementPeak& same : kept.peaks) {
+      if (same.element == peak.element && one) same.one_thread = most;
+      if (same.element == peak.element && all) same.all_threads = most;
+    }
+  }
+  const auto most_of = [&](const std::string& level, int threads) {
+    double most = 0;
+    for (const StreamFigure& stream : calibration.streams) {
+      if (stream.level == level && stream.threads == threads) most = std::max(most, stream.bytes_per_second.best);
+    }
+    return most;
+  };
+  // Whatever the access was: a rate of memory, to be kept beside the others as the best ever seen.
+  kept.read_bytes = most_of("DRAM", threads_);
+  RaiseTo(kept);
+  first_.caches.clear();
+  for (const CacheLevel& cache : calibration.caches) {
+    const std::string name = fmt::format("L{}", cache.level);
+    const CacheRate rate{cache.level, cache.bytes, cache.sharers, most_of(name, 1), most_of(name, threads_)};
+    // What a unit finds was copied into place by somebody else: nothing of it lies in a first level.
+    if (cache.level >= 2 && (rate.one_thread > 0 || rate.all_threads > 0)) first_.caches.push_back(rate);
+  }
 }
 
 double RunRates::ProbePeak() {
@@ -191,8 +274,10 @@ double RunRates::ProbePeak() {
   // Two threads that must share a core with a third program say nothing about the machine: such a
   // probe is tried again and at last left out, or a floor would rise above the times it bounds.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const PeakSample sample = SamplePeak(threads_, 2);
-    const MachineRates rates = JudgePeak(sample, threads_);
+    const PeakSample sample = SamplePeak(threads_, kProbeTries);
+    MachineRates rates = JudgePeak(sample, threads_);
+    for (const ElementPeak& peak : first_.peaks)
+      rates.peaks.push_back(SampleElement(peak.element, threads_, kProbeTries));
     const double promised = 2.0 * first_.lanes * first_.pipes * sample.clock_all_hz * threads_;
     share = promised > 0 ? rates.f32_peak / promised : 1.0;
     // With a stranger on each core for the whole probe, two pipes look like one whole one.
@@ -210,6 +295,7 @@ Status RunRates::ProbeBandwidth() {
   MachineRates rates;
   rates.copy_bytes = bandwidth.copy_bytes;
   rates.triad_bytes = bandwidth.triad_bytes;
+  rates.read_bytes = bandwidth.read_bytes;
   Add(rates);
   return Ok();
 }
@@ -221,6 +307,11 @@ MachineRates RunRates::Median() const {
   rates.clock_hz = MedianOr(clocks_, first_.clock_hz);
   rates.copy_bytes = MedianOr(copies_, first_.copy_bytes);
   rates.triad_bytes = MedianOr(triads_, first_.triad_bytes);
+  rates.read_bytes = MedianOr(reads_, first_.read_bytes);
+  for (ElementPeak& peak : rates.peaks) {
+    peak.one_thread = MedianOr(elements_1t_, peak.one_thread);
+    peak.all_threads = MedianOr(elements_, peak.all_threads);
+  }
   return rates;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "record/calibration.h"
 #include "record/timing.h"
 
 namespace assay {
@@ -27,6 +28,7 @@ struct PeakSample {
 struct Bandwidth {
   double copy_bytes = 0;  // a second; each array counted once, reads and writes named
   double triad_bytes = 0;
+  double read_bytes = 0;
 };
 
 // Judges a sample.  For each width, pipes = measured / (2 x lanes x clock), rounded *up* unless it
@@ -41,14 +43,17 @@ MachineRates JudgePeak(const PeakSample& sample, int threads);
 PeakSample SamplePeak(int threads, int tries);
 
 // Best of `tries` passes over 256 MiB in all (eight times a last-level cache of 32 MiB): copy moves
-// two arrays, triad three, with stores that bypass the caches.
+// two arrays, triad three, with stores that bypass the caches; reading goes over what copy reads.
 Result<Bandwidth> SampleBandwidth(int threads, int tries);
 
 // Whether a width's kernel kept its promise: its pipes, or nothing when it stands below 0.95.
 std::optional<int> WholePipes(const FmaSample& sample, double clock_hz, int threads);
 
-// Peak and bandwidth, 0.3 s or so.  `refused` says when the figures are not to be believed.
-Result<MachineRates> MeasureRates(int threads);
+// The most of the kernels that this processor has for an element type, in at most 0.04 s; zeros where it has none.
+ElementPeak SampleElement(const std::string& element, int threads, int tries);
+
+// Peaks of f32 and of `element`, and bandwidth, 0.4 s or so.  `refused` says when the figures are not to be believed.
+Result<MachineRates> MeasureRates(int threads, const std::string& element = "f32");
 
 // Rates of one run, probed between its groups: the clock moves from second to second, so a peak
 // from another minute says nothing about a time of this one.
@@ -57,10 +62,14 @@ class RunRates {
   // `first` is what MeasureRates gave at the start.
   RunRates(MachineRates first, int threads);
 
-  // 3 ms: the widest kernels beside the chain.  Returns the peak's share of what the clock of the
-  // same moment promises, over what that share usually is in this stretch; far below 1 the cores
-  // were shared with somebody who usually is not there.  A guest cannot tell a stranger on the
-  // other half of its cores from a slow machine; both are the same for all arms of a group.
+  // What `assay calibrate` kept of this machine: the bandwidths of its caches are taken over, for no probe of a run
+  // asks for them; peaks and the bandwidth of memory only raise the best ever seen.
+  void TakeCalibrated(const Calibration& calibration);
+
+  // 3 ms, with another element type twice that: the widest kernels beside the chain.  Returns the peak's share of what
+  // the clock of the same moment promises, over what that share usually is in this stretch; far below 1 the cores were
+  // shared with somebody who usually is not there.  A guest cannot tell a stranger on the other half of its cores from
+  // a slow machine; both are the same for all arms of a group.
   double ProbePeak();
   // About 20 ms once the memory is there (which it is only during the probe).
   Status ProbeBandwidth();
@@ -83,8 +92,9 @@ class RunRates {
 
   MachineRates first_, best_;
   int threads_;
-  std::vector<double> peaks_1t_, peaks_, clocks_, copies_, triads_;
-  std::vector<double> shares_;  // of every probe, kept or left out
+  std::vector<double> peaks_1t_, peaks_, clocks_, copies_, triads_, reads_;
+  std::vector<double> elements_1t_, elements_;  // of the element type in `first_`
+  std::vector<double> shares_;                  // of every probe, kept or left out
 };
 
 }  // namespace assay

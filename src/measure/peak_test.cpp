@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,69 @@ TEST(RunRates, TellsTheMedianOfTheRunFromTheBestEverSeen) {
   EXPECT_EQ(rates.Median().copy_bytes, 10);
 }
 
+Calibration Kept() {
+  Calibration c;
+  c.threads = 2;
+  c.caches = {{1, 32 << 10, 1}, {2, 1 << 20, 1}, {3, 32 << 20, 2}};
+  c.peaks = {{"f32", "k", 16, 1, {120, 110}, 4e9},
+             {"f32", "k", 16, 2, {90, 90}, 4e9},
+             {"i8", "k", 64, 1, {500, 400}, 4e9},
+             {"i8", "k", 64, 2, {900, 800}, 4e9},
+             {"f64", "k", 8, 1, {5000, 50}, 4e9}};
+  for (const int threads : {1, 2}) {
+    c.streams.push_back({"L1", "read", false, threads, 1, {5000, 5000}});
+    c.streams.push_back({"L2", "read", false, threads, 1, {40.0 * threads, 10}});
+    c.streams.push_back({"L2", "copy", false, threads, 1, {50.0 * threads, 10}});
+    c.streams.push_back({"DRAM", "copy", true, threads, 1, {12.0 * threads, 10}});
+  }
+  return c;
+}
+
+TEST(RunRates, CalibratedFiguresRaiseTheBestAndGiveTheCaches) {
+  MachineRates first;
+  first.f32_peak_1t = first.f32_peak = 100;
+  first.copy_bytes = 20;
+  first.peaks = {{"i8", 450, 950}};
+  RunRates rates(first, 2);
+  rates.TakeCalibrated(Kept());
+  EXPECT_EQ(rates.Best().f32_peak_1t, 120);
+  EXPECT_EQ(rates.Best().f32_peak, 100) << "what is lower lowers nothing";
+  EXPECT_EQ(rates.Best().read_bytes, 24) << "memory with the threads of this run";
+  ASSERT_EQ(rates.Best().peaks.size(), 1U);
+  EXPECT_EQ(rates.Best().peaks[0].one_thread, 500);
+  EXPECT_EQ(rates.Best().peaks[0].all_threads, 950);
+
+  const MachineRates median = rates.Anew().Median();
+  EXPECT_EQ(median.f32_peak_1t, 100) << "this run's own peak is not touched";
+  EXPECT_EQ(median.read_bytes, 0);
+  EXPECT_EQ(median.peaks.at(0).one_thread, 450);
+  ASSERT_EQ(median.caches.size(), 1U)
+      << "none of L1, which no unit finds its data in, nor of L3, which was not measured";
+  EXPECT_EQ(median.caches[0].level, 2);
+  EXPECT_EQ(median.caches[0].bytes, 1 << 20);
+  EXPECT_EQ(median.caches[0].one_thread, 50);
+  EXPECT_EQ(median.caches[0].all_threads, 100);
+
+  // With other threads than were calibrated there is only what one of them does.
+  RunRates four(first, 4);
+  four.TakeCalibrated(Kept());
+  EXPECT_EQ(four.Median().caches.at(0).all_threads, 0);
+  EXPECT_EQ(four.Best().f32_peak, 100);
+}
+
+TEST(SampleElement, KnowsWhatThisProcessorHas) {
+  for (const char* element : {"f64", "bf16", "i8"}) {
+    SCOPED_TRACE(element);
+    const bool there = std::any_of(PeakKernels().begin(), PeakKernels().end(),
+                                   [&](const FmaKernel& kernel) { return kernel.element == element; });
+    const ElementPeak peak = SampleElement(element, 1, 2);
+    EXPECT_EQ(peak.element, element);
+    EXPECT_EQ(peak.one_thread > 0, there);
+    EXPECT_EQ(peak.all_threads, peak.one_thread);
+  }
+  EXPECT_EQ(SampleElement("hashes", 1, 1).one_thread, 0);
+}
+
 TEST(FmaKernels, RunOnThisProcessorAndAreCounted) {
   ASSERT_FALSE(FmaKernels().empty());
   for (const FmaKernel& kernel : FmaKernels()) {
@@ -121,6 +185,9 @@ TEST(MeasureRates, GivesPositiveFiguresOrSaysWhyNot) {
   EXPECT_GT(rates.value().clock_hz, 0);
   EXPECT_GT(rates.value().copy_bytes, 0);
   EXPECT_GT(rates.value().triad_bytes, 0);
+  EXPECT_GT(rates.value().read_bytes, 0);
+  EXPECT_EQ(rates.value().threads, 1);
+  EXPECT_TRUE(rates.value().peaks.empty()) << "f32 has fields of its own";
   if (!rates.value().refused.empty()) GTEST_SKIP() << "SKIPPED: " << rates.value().refused;
   EXPECT_GE(rates.value().f32_peak_1t, 0.95 * 2 * rates.value().lanes * rates.value().pipes * rates.value().clock_hz);
 }

@@ -34,7 +34,9 @@ std::vector<std::vector<double>> TriesTogether(int threads, int tries,
   std::vector<std::vector<Stamps>> stamps(static_cast<size_t>(threads), std::vector<Stamps>(rounds));
   std::atomic<size_t> arrived{0};
   const auto play = [&](int number) {
-    Pin({processors[static_cast<size_t>(number) % processors.size()]});
+    const int processor = processors[static_cast<size_t>(number) % processors.size()];
+    Pin({processor});
+    const OwnTime own(processor);
     for (size_t round = 0; round < rounds; ++round) {
       arrived.fetch_add(1);
       // Spins, but yields: with fewer cores than threads the others could never arrive.

@@ -87,11 +87,37 @@ Ordered ToJson(const Floor& f) {
           {"seconds", Number(f.seconds)},
           {"peak_in_run", Number(f.peak_in_run)},
           {"operations", Number(f.operations)},
-          {"bytes", Number(f.bytes)}};
+          {"bytes", Number(f.bytes)},
+          {"source", f.calibrated ? "calibrated" : "this run"}};
 }
 Floor FloorFrom(const Json& j) {
-  return {As(j.at("workload")),      As(j.at("bound_by")),     Real(j.at("seconds")),
-          Real(j.at("peak_in_run")), Real(j.at("operations")), Real(j.at("bytes"))};
+  // Rows of before there were calibrated floors have no source.
+  return {As(j.at("workload")),
+          As(j.at("bound_by")),
+          Real(j.at("seconds")),
+          Real(j.at("peak_in_run")),
+          Real(j.at("operations")),
+          Real(j.at("bytes")),
+          GetOr(j, "source", std::string()) == "calibrated"};
+}
+
+Ordered ToJson(const ElementPeak& p) {
+  return {{"element", p.element}, {"one_thread", Number(p.one_thread)}, {"all_threads", Number(p.all_threads)}};
+}
+ElementPeak ElementPeakFrom(const Json& j) {
+  return {As(j.at("element")), Real(j.at("one_thread")), Real(j.at("all_threads"))};
+}
+
+Ordered ToJson(const CacheRate& c) {
+  return {{"level", c.level},
+          {"bytes", c.bytes},
+          {"sharers", c.sharers},
+          {"one_thread", Number(c.one_thread)},
+          {"all_threads", Number(c.all_threads)}};
+}
+CacheRate CacheRateFrom(const Json& j) {
+  return {As(j.at("level")), As(j.at("bytes")), As(j.at("sharers")), Real(j.at("one_thread")),
+          Real(j.at("all_threads"))};
 }
 
 Ordered ToJson(const MachineRates& r) {
@@ -99,14 +125,31 @@ Ordered ToJson(const MachineRates& r) {
           {"f32_peak", Number(r.f32_peak)},
           {"copy_bytes", Number(r.copy_bytes)},
           {"triad_bytes", Number(r.triad_bytes)},
+          {"read_bytes", Number(r.read_bytes)},
           {"clock_hz", Number(r.clock_hz)},
           {"lanes", r.lanes},
           {"pipes", r.pipes},
+          {"threads", r.threads},
+          {"peaks", List(r.peaks, [](const ElementPeak& p) { return ToJson(p); })},
+          {"caches", List(r.caches, [](const CacheRate& c) { return ToJson(c); })},
           {"refused", r.refused}};
 }
 MachineRates RatesFrom(const Json& j) {
-  return {Real(j.at("f32_peak_1t")), Real(j.at("f32_peak")), Real(j.at("copy_bytes")), Real(j.at("triad_bytes")),
-          Real(j.at("clock_hz")),    As(j.at("lanes")),      As(j.at("pipes")),        As(j.at("refused"))};
+  MachineRates r;
+  r.f32_peak_1t = Real(j.at("f32_peak_1t"));
+  r.f32_peak = Real(j.at("f32_peak"));
+  r.copy_bytes = Real(j.at("copy_bytes"));
+  r.triad_bytes = Real(j.at("triad_bytes"));
+  r.clock_hz = Real(j.at("clock_hz"));
+  Take(r.lanes, j.at("lanes"));
+  Take(r.pipes, j.at("pipes"));
+  Take(r.refused, j.at("refused"));
+  // Rows of before other types and caches were asked have only those above.
+  if (j.contains("read_bytes")) r.read_bytes = Real(j.at("read_bytes"));
+  r.threads = GetOr(j, "threads", 0);
+  if (j.contains("peaks")) r.peaks = FromList<ElementPeak>(j.at("peaks"), ElementPeakFrom);
+  if (j.contains("caches")) r.caches = FromList<CacheRate>(j.at("caches"), CacheRateFrom);
+  return r;
 }
 
 Ordered ToJson(const RegimeFigure& r) {

@@ -73,11 +73,21 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   report.design.most_groups = 14;
   report.power = {0.01, 0.03, 9.5, 12, 2};
   report.units = {Unit()};
+  report.rates.read_bytes = 3;
+  report.rates.threads = 2;
+  report.rates.peaks = {{"i8", 4, 5}};
+  report.rates.caches = {{2, 1 << 20, 1, 6, 7}};
+  report.floors = {{"w", "L2 bandwidth", 1, 2, 3, 4, true}, {"w", "i8 peak", 1, 2, 3, 4}};
   const auto back = ParseDecisionReport(DecisionReportJson(report));
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(DecisionReportJson(back.value()), DecisionReportJson(report));
   EXPECT_EQ(back.value().design.references, report.design.references);
   EXPECT_EQ(back.value().power.seconds, 12);
+  ASSERT_EQ(back.value().floors.size(), 2U);
+  EXPECT_TRUE(back.value().floors[0].calibrated);
+  EXPECT_FALSE(back.value().floors[1].calibrated);
+  EXPECT_EQ(back.value().rates.peaks.at(0).all_threads, 5);
+  EXPECT_EQ(back.value().rates.caches.at(0).one_thread, 6);
 }
 
 // Two units of one arm, one of them redrawn, and a gated one of an arm whose name wants quotes.

@@ -124,21 +124,42 @@ struct DecisionDesign {
   std::vector<std::string> regimes;
 };
 
-// The least time that physics allows, from rates measured in the same run.
+// The least time that physics allows, by what was measured here.
 struct Floor {
   std::string workload;
-  std::string bound_by;  // "f32 peak", "bandwidth"
+  std::string bound_by;  // "f32 peak", "i8 peak", "L2 bandwidth", "memory bandwidth"
   double seconds = 0;
   double peak_in_run = 0;  // operations a second or bytes a second, whichever binds
   double operations = 0, bytes = 0;
+  bool calibrated = false;  // by what `assay calibrate` kept of this machine; else by probes of this run
+
+  bool OfBytes() const { return bound_by.ends_with("bandwidth"); }
+};
+
+// Multiply-adds of one element type in vector registers, operations a second.
+struct ElementPeak {
+  std::string element;  // "f64", "bf16", "i8"; f32 has fields of its own
+  double one_thread = 0, all_threads = 0;
+};
+
+// The most bytes a second that anything gets out of a cache or into it, as `assay calibrate` kept it.
+struct CacheRate {
+  int level = 0;
+  int64_t bytes = 0;  // of one instance
+  int sharers = 1;    // processors behind it
+  double one_thread = 0, all_threads = 0;
 };
 
 struct MachineRates {
   double f32_peak_1t = 0, f32_peak = 0;    // operations a second, one thread and all threads of the policy
   double copy_bytes = 0, triad_bytes = 0;  // bytes a second with the policy's threads, non-temporal stores
+  double read_bytes = 0;                   // the same threads, reading alone
   double clock_hz = 0;                     // from a dependent multiply chain
   int lanes = 0, pipes = 0;
-  std::string refused;  // why the figures are not to be believed, or ""
+  int threads = 0;                 // that "all" means; 0: not known
+  std::vector<ElementPeak> peaks;  // of the contract's unit, where that is not f32
+  std::vector<CacheRate> caches;   // second level and beyond, nearest first; empty: never calibrated
+  std::string refused;             // why the figures are not to be believed, or ""
 };
 
 // What a run could resolve before it began.

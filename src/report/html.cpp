@@ -57,9 +57,11 @@ std::string Top(const Campaign& c) {
         fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}",
                     Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
-    out += Fact("Floor",
-                fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} measured in this run", *c.incumbent->floor_fraction,
-                            c.incumbent->floor_low, c.incumbent->floor_high, c.incumbent->floor.bound_by));
+    out += Fact("Floor", c.incumbent->floor_fraction
+                             ? fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} {}", *c.incumbent->floor_fraction,
+                                           c.incumbent->floor_low, c.incumbent->floor_high,
+                                           c.incumbent->floor.bound_by, FloorSource(c.incumbent->floor))
+                             : "none: no decision, or no peak that could be believed");
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
                                      c.machine.memory_gib, c.machine.kernel));
@@ -169,12 +171,22 @@ std::string Conditions(const Campaign& c) {
   if (!c.machine.gaps.empty()) out += Fact("walls missing", Join(c.machine.gaps, "; "));
   out += Fact("strategy", c.strategy) +
          Fact("seed", fmt::format("{} (hash committed at the start: {})", c.seed, c.seed_hash.substr(0, 16)));
-  out += Fact(
-      "rates in this run",
-      fmt::format(
-          "f32 peak {:.4g} GFLOP/s with 1 thread, {:.4g} with all; copy {:.4g}, triad {:.4g} GB/s; clock {:.3g} GHz",
-          c.rates.f32_peak_1t / 1e9, c.rates.f32_peak / 1e9, c.rates.copy_bytes / 1e9, c.rates.triad_bytes / 1e9,
-          c.rates.clock_hz / 1e9));
+  std::string peaks;
+  for (const ElementPeak& peak : c.rates.peaks) {
+    peaks += fmt::format("{} peak {:.4g} G/s with 1 thread, {:.4g} with all; ", peak.element, peak.one_thread / 1e9,
+                         peak.all_threads / 1e9);
+  }
+  out += Fact("rates in this run",
+              fmt::format("f32 peak {:.4g} GFLOP/s with 1 thread, {:.4g} with all; {}copy {:.4g}, triad {:.4g}, read "
+                          "{:.4g} GB/s; clock {:.3g} GHz",
+                          c.rates.f32_peak_1t / 1e9, c.rates.f32_peak / 1e9, peaks, c.rates.copy_bytes / 1e9,
+                          c.rates.triad_bytes / 1e9, c.rates.read_bytes / 1e9, c.rates.clock_hz / 1e9));
+  std::string caches;
+  for (const CacheRate& cache : c.rates.caches) {
+    caches += fmt::format("{}L{} {:.4g} GB/s with 1 thread, {:.4g} with all", caches.empty() ? "" : "; ", cache.level,
+                          cache.one_thread / 1e9, cache.all_threads / 1e9);
+  }
+  if (!caches.empty()) out += Fact("rates calibrated", caches);
   std::string spent;
   for (const auto& [stage, seconds] : c.seconds_by_stage)
     spent += (spent.empty() ? "" : ", ") + stage + " " + Seconds(seconds);

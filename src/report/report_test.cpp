@@ -57,6 +57,27 @@ TEST(Summary, ARetractionGoesBeforeTheClaim) {
   EXPECT_NE(CampaignHtml(campaign).find("it &lt;kept&gt; an answer"), std::string::npos);
 }
 
+TEST(Summary, TellsWhenceAFloorsRateIs) {
+  DecisionReport report;
+  report.workload_seconds = {{"w", {{"a", 2e-3}}}};
+  report.floors = {{"w", "L2 bandwidth", 1e-3, 100e9, 1, 1, true},
+                   {"v", "i8 peak", 1e-3, 400e9, 1, 1},
+                   {"u", "nothing that was measured", 0, 0, 1, 1}};
+  const std::string text = BenchText(report, "a", "b", 100);
+  EXPECT_NE(text.find("floor of w: 1 ms by L2 bandwidth (100 GB/s calibrated)"), std::string::npos) << text;
+  EXPECT_NE(text.find("floor of v: 1 ms by i8 peak (400 Gop/s measured in this run)"), std::string::npos) << text;
+  EXPECT_NE(text.find("floor of u: none; nothing that was measured bounds it"), std::string::npos) << text;
+
+  Campaign campaign = SampleCampaign();
+  campaign.incumbent->floor.bound_by = "L3 bandwidth";
+  campaign.incumbent->floor.calibrated = true;
+  EXPECT_NE(CampaignSummary(campaign, 100).find("of the L3 bandwidth calibrated"), std::string::npos);
+  const std::string page = CampaignHtml(campaign);
+  EXPECT_NE(page.find("of the L3 bandwidth calibrated"), std::string::npos);
+  EXPECT_NE(page.find("i8 peak 464 G/s with 1 thread"), std::string::npos);
+  EXPECT_NE(page.find("L2 180 GB/s with 1 thread"), std::string::npos);
+}
+
 TEST(Summary, TimesKeepThreeDigits) {
   const struct {
     double ratio;

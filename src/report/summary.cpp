@@ -15,8 +15,10 @@
 namespace assay {
 namespace {
 
-std::string Rate(double per_second, bool bytes) {
-  return fmt::format("{:.4g} {}", per_second / 1e9, bytes ? "GB/s" : "GFLOP/s");
+// What bounds a floor, as a rate.
+std::string Rate(const Floor& floor) {
+  const bool integers = floor.bound_by.starts_with('i');
+  return fmt::format("{:.4g} {}", floor.peak_in_run / 1e9, floor.OfBytes() ? "GB/s" : integers ? "Gop/s" : "GFLOP/s");
 }
 
 std::string Interval(const Decision& d) { return !(d.low > 0) ? "-" : Times(d.low) + " .. " + Times(d.high); }
@@ -66,11 +68,10 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 
 std::string FloorLine(const Incumbent& i) {
   if (!i.floor_fraction) return "floor: none; no decision, or no peak that could be believed";
-  const bool bytes = i.floor.bytes > 0 && i.floor.bound_by.find("bandwidth") != std::string::npos;
   const std::string interval =
       i.floor_low > 0 ? fmt::format(" ({:.3f} .. {:.3f})", i.floor_low, i.floor_high) : std::string();
-  return fmt::format("floor: {:.3f}{} of the {} measured in this run ({}), workload {}", *i.floor_fraction, interval,
-                     i.floor.bound_by, Rate(i.floor.peak_in_run, bytes), i.floor.workload);
+  return fmt::format("floor: {:.3f}{} of the {} {} ({}), workload {}", *i.floor_fraction, interval, i.floor.bound_by,
+                     FloorSource(i.floor), Rate(i.floor), i.floor.workload);
 }
 
 std::string CheckLine(const std::vector<CheckRecord>& checks) {
@@ -80,6 +81,8 @@ std::string CheckLine(const std::vector<CheckRecord>& checks) {
 }
 
 }  // namespace
+
+std::string FloorSource(const Floor& floor) { return floor.calibrated ? "calibrated" : "measured in this run"; }
 
 std::string Times(double ratio) {
   if (!std::isfinite(ratio)) return "-";
@@ -246,9 +249,12 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
                 width, "  ", "    ");
   }
   for (const Floor& f : report.floors) {
-    const bool bytes = f.bound_by.find("bandwidth") != std::string::npos;
-    out += Wrap(fmt::format("floor of {}: {} by {} ({} in this run)", f.workload, Seconds(f.seconds), f.bound_by,
-                            Rate(f.peak_in_run, bytes)),
+    if (!(f.seconds > 0)) {
+      out += Wrap(fmt::format("floor of {}: none; {} bounds it", f.workload, f.bound_by), width, "  ", "    ");
+      continue;
+    }
+    out += Wrap(fmt::format("floor of {}: {} by {} ({} {})", f.workload, Seconds(f.seconds), f.bound_by, Rate(f),
+                            FloorSource(f)),
                 width, "  ", "    ");
   }
   if (!report.rates.refused.empty()) out += Wrap("rates not believed: " + report.rates.refused, width, "  ", "    ");

@@ -42,6 +42,9 @@ std::string CandidateLabel(const Candidate& candidate);
 // "attempts: 9 verified, 8 undecided, 5 rejected (wrong_answer 3, ...)".
 std::string OutcomeCounts(const Campaign& campaign);
 
+// "measured in this run", or "calibrated".
+std::string FloorSource(const Floor& floor);
+
 // "1.42x", three significant digits.
 std::string Times(double ratio);
 

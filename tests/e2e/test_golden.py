@@ -81,7 +81,7 @@ def scrub_summary(text):
     text = re.sub(r"(?m)^(  winner: attempt )\d+, .*$", r"\1N, CANDIDATE", text)
     text = re.sub(r"(?m)^(  attempts: ).*$", r"\1OUTCOMES", text)
     text = re.sub(r"(?m)^(  controls: )(?=.*honest \S+ verified)(?=.*fault \S+ refused \(\w+\)).*$", r"\1ONE HONEST VERIFIED, ONE FAULT REFUSED", text)
-    text = re.sub(r"(?m)^(  floor: )(?:[\d.]+(?: \([\d.]+ \.\. [\d.]+\))? of the .* measured in this run \([^)]*\), workload \S+|none; no decision, or no peak that could be believed)$", r"\1FLOOR", text)
+    text = re.sub(r"(?m)^(  floor: )(?:[\d.]+(?: \([\d.]+ \.\. [\d.]+\))? of the .* (?:measured in this run|calibrated) \([^)]*\), workload \S+|none; no decision, or no peak that could be believed)$", r"\1FLOOR", text)
     text = re.sub(r"(?m)^(  proved: examined, )\d+ checks, \d+ cases", r"\1N checks, N cases", text)
     text = re.sub(r"(?m)^(  machine: ).*(, )\d+( cores, )\d+( threads used)$", r"\1PROCESSOR\2N\3N\4", text)
     text = re.sub(r"(?m)^(  time: ).*(; stopped: )", r"\1N\2", text)

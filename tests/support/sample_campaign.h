@@ -23,7 +23,18 @@ inline Campaign SampleCampaign() {
   c.command = "assay run gqa_attention --budget 6 --seed 7";
   c.wall_seconds = 181.4;
   c.seconds_by_stage = {{"build", 22.5}, {"crown", 41}};
-  c.rates = {116e9, 231e9, 38e9, 41e9, 3.6e9, 16, 1, ""};
+  c.rates = {.f32_peak_1t = 116e9,
+             .f32_peak = 231e9,
+             .copy_bytes = 38e9,
+             .triad_bytes = 41e9,
+             .read_bytes = 43e9,
+             .clock_hz = 3.6e9,
+             .lanes = 16,
+             .pipes = 1,
+             .threads = 2,
+             .peaks = {{"i8", 464e9, 924e9}},
+             .caches = {{2, 1 << 20, 1, 180e9, 350e9}},
+             .refused = ""};
   c.stopped = {"budget", {"random"}};
   c.references.push_back({"strict", "baseline", {"-O3", "-march=native"}, "", {}, {{"prefill-1k", 0.41, 1, 0, 0.045, false}}});
   c.references.push_back({"openblas128", "peer", {}, "SkylakeX", {}, {{"prefill-1k", 0.033, 1, 0, 0.56, false}}});

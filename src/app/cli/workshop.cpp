@@ -71,6 +71,7 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
   timing.seed = shop.secret.Derive("clock");
   timing.asked_margin = options.margin;
   timing.workloads = options.workloads;
+  timing.calibrations = DefaultCacheFolder();
   timing.progress = options.remark;
   shop.timer = std::make_unique<KernelTimer>(*shop.auditor, timing);
   return shop;
