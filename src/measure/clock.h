@@ -27,6 +27,7 @@ struct TimerOptions {
   int most_groups = 30;                // of a decision
   double most_seconds = 0;             // of a decision, 0 = none
   std::vector<std::string> workloads;  // empty: all of the contract
+  Builder* builder = nullptr;          // of the kernels beside those of an in-situ workload
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
   bool calibrate = true;                            // false in tests: no rates, no floors

@@ -382,16 +382,16 @@ Result<BenchOutcome> Crowning::Run() {
 
 Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner,
                                           std::span<const Verified> references) {
-  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
   Crowning crowning(*state_, winner.artifact(), references);
   ASSAY_TRY(BenchOutcome decided, crowning.Run());
   return std::move(decided.outcome);
 }
 
 Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, const Verified& a, const Verified& b) {
-  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
   Crowning crowning(*state_, a.artifact(), {&b, 1});
   return crowning.Run();
 }

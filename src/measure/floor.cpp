@@ -57,7 +57,8 @@ Result<Work> WorkOf(const Contract& contract, const Workload& workload, const Sh
 }
 
 Floor ReferenceFloor(const Work& work, const MachineRates& rates) {
-  const bool hot = work.state == CacheState::kHot;
+  // In situ the producer may have left everything in a cache.
+  const bool hot = work.state == CacheState::kHot || work.state == CacheState::kInSitu;
   const double in_cache = hot ? static_cast<double>(work.last_level_bytes) : 0;
   return TheSlower(work, PeakOf(work, rates), std::max(0.0, work.bytes - in_cache), BetterOf(rates));
 }

@@ -26,8 +26,9 @@ struct Work {
 Result<Work> WorkOf(const Contract& contract, const Workload& workload, const Shape& shape, int threads);
 
 // The least time by the rates of this run; printed, never enforced.  Cold: every byte comes from
-// memory, at the better of copy and triad.  Hot: only what exceeds the last-level cache must.
-// A unit whose peak is not calibrated (anything but f32) is bounded by bandwidth alone.
+// memory, at the better of copy and triad.  Hot and in situ: only what exceeds the last-level cache must.  In situ it
+// is the least time of the kernel alone, without its neighbours, so it bounds their sum as well. A unit whose peak is
+// not calibrated (anything but f32) is bounded by bandwidth alone.
 Floor ReferenceFloor(const Work& work, const MachineRates& rates);
 
 // The time below which an answer cannot have been computed: the best rates ever seen here, a cache

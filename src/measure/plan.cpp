@@ -49,7 +49,8 @@ UnitLimits UnitLimits::OfThisMachine() {
 }
 
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, CacheState state, const UnitLimits& limits) {
-  if (fastest_seconds >= limits.alone_seconds) return 1;
+  // Calls that follow one another would push what the first producer left out of reach of the first call.
+  if (state == CacheState::kInSitu || fastest_seconds >= limits.alone_seconds) return 1;
   const int64_t bytes = std::max<int64_t>(bytes_per_call, 1);
   int64_t most = std::min<int64_t>(limits.most_calls, limits.slot_bytes / bytes);
   // A call that overflows the cache by itself is no colder in company.

@@ -25,7 +25,8 @@ struct UnitLimits {
 // How many calls share a unit: one for kernels of 2 ms and more, else enough for the target; never
 // more than memory allows slots for.  A hot workload also stops where its slots would push each
 // other out of the last-level cache: else "hot" would mean memory for a kernel that happens to be
-// short.  The fastest arm decides for all, so that all meet their data in the same state.
+// short.  In situ one call is a unit, however short: its producer ran right before it.  The fastest arm decides for
+// all, so that all meet their data in the same state.
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, CacheState state, const UnitLimits& limits);
 
 // What one arm runs in one group.

@@ -177,12 +177,23 @@ DecisionDesign DesignFrom(const Json& j) {
 }
 
 Ordered ToJson(const RawUnit& u) {
-  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census};
+  Ordered row = {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census};
+  if (u.own_ns != 0) row.push_back(u.own_ns);
+  return row;
 }
 RawUnit UnitFrom(const Json& j) {
-  // Rows of before there was a census have nine fields.
-  return {As(j.at(0)), As(j.at(1)), As(j.at(2)), As(j.at(3)), As(j.at(4)),
-          As(j.at(5)), As(j.at(6)), As(j.at(7)), As(j.at(8)), j.size() > 9 && Get<bool>(j.at(9))};
+  // Rows of before there was a census have nine fields; the eleventh is there in situ only.
+  return {As(j.at(0)),
+          As(j.at(1)),
+          As(j.at(2)),
+          As(j.at(3)),
+          As(j.at(4)),
+          As(j.at(5)),
+          As(j.at(6)),
+          As(j.at(7)),
+          As(j.at(8)),
+          j.size() > 9 && Get<bool>(j.at(9)),
+          j.size() > 10 ? Get<int64_t>(j.at(10)) : 0};
 }
 
 Ordered ToJson(const Ranked& r) {

@@ -26,6 +26,9 @@ struct RawUnit {
   bool gated = false;    // single gated call
   bool redrawn = false;  // the group was redrawn on independent evidence
   bool census = false;   // a short group that only asks whether the winner has bad restarts
+  // In situ, where wall and null are sums over producer, kernel and consumer: the kernel's own share, null units off.
+  // 0: all of it is the kernel's.
+  int64_t own_ns = 0;
 
   // The unit's value.  A kernel that is nothing at all costs a nanosecond a unit: logarithms need a positive number.
   double NanosecondsACall() const {

@@ -72,6 +72,7 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
   timing.asked_margin = options.margin;
   timing.workloads = options.workloads;
   timing.progress = options.remark;
+  timing.builder = builder;
   shop.timer = std::make_unique<KernelTimer>(*shop.auditor, timing);
   return shop;
 }
