@@ -132,13 +132,24 @@ struct Policy {
 
 enum class CacheState { kHot, kWeightsCold, kCold, kInSitu };
 
+struct Contract;
+
+// What runs before or behind the kernel in a program: another contract, and the tensor that passes between the two.
+struct Neighbour {
+  std::string name;                          // of the contract
+  std::map<std::string, int64_t> axes;       // as far as given; all of them once it is found
+  std::string output, input;                 // what the one writes and the other reads
+  std::shared_ptr<const Contract> contract;  // null before it is found
+};
+
 struct Workload {
   std::string name;
   std::map<std::string, int64_t> axes;  // and strides where they are not dense
   std::map<std::string, double> scalars;
   std::vector<std::string> null_tensors;  // optional tensors that are absent
   CacheState state = CacheState::kHot;
-  std::optional<int> threads;  // overrides the policy
+  std::optional<int> threads;                   // overrides the policy
+  std::optional<Neighbour> producer, consumer;  // in-situ: one of them or both
 };
 
 enum class ReferenceKind { kBaseline, kPeer };

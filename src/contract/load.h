@@ -12,9 +12,11 @@
 namespace assay {
 
 struct LoadOptions {
-  // Accept what the format reserves but this version cannot run (`from`, `captured`, in-situ, ...).
+  // Accept what the format reserves but this version cannot run (`forward:`).
   // Only for looking at a contract: a run that ignored these keys would check something else.
   bool allow_unsupported = false;
+  // Load what stands beside it in in-situ workloads.  Without them no such workload can be timed.
+  bool neighbours = true;
 };
 
 // Reads a contract folder, or the contract.toml inside it.  Every error is kInvalidInput with the

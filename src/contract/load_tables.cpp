@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "contract/generator.h"
+#include "contract/neighbour.h"
 #include "contract/reader.h"
 
 namespace assay {
@@ -360,7 +361,7 @@ Result<Policy> ReadPolicy(const Reader& reader) {
   return policy;
 }
 
-Result<Workload> ReadWorkload(const Reader& reader, const std::string& name, Contract& contract) {
+Result<Workload> ReadWorkload(const Reader& reader, const std::string& name) {
   Workload workload;
   workload.name = name;
   for (const ConfigEntry& entry : reader.Node("axes")->entries) workload.axes.emplace(entry.key, entry.value.integer);
@@ -377,11 +378,7 @@ Result<Workload> ReadWorkload(const Reader& reader, const std::string& name, Con
                                        {"weights-cold", CacheState::kWeightsCold},
                                        {"cold", CacheState::kCold},
                                        {"in-situ", CacheState::kInSitu}});
-  if (workload.state == CacheState::kInSitu)
-    contract.unsupported.push_back(
-        reader.At("state", "in-situ is reserved and not supported yet; write hot, weights-cold or cold").message);
-  if (reader.Has("near"))
-    contract.unsupported.push_back(reader.At("near", "is reserved and not supported yet; remove it").message);
+  ASSAY_TRY_STATUS(ReadNear(reader, workload));
   if (reader.Has("threads")) {
     ASSAY_TRY(workload.threads, ReadThreads(reader));
   }
@@ -451,9 +448,7 @@ Status ReadNamedTables(const Locator& where, const Reader& top, Contract& c) {
       ForEach(where, top, "tensor", IsArgumentName, kArgumentNameRule,
               Into(c.tensors, [&c](const Reader& r, const std::string& name) { return ReadTensor(r, name, c); })));
   ASSAY_TRY_STATUS(ForEach(where, top, "relation", IsLabel, kLabelRule, Into(c.relations, ReadRelation)));
-  ASSAY_TRY_STATUS(
-      ForEach(where, top, "workload", IsLabel, kLabelRule,
-              Into(c.workloads, [&c](const Reader& r, const std::string& name) { return ReadWorkload(r, name, c); })));
+  ASSAY_TRY_STATUS(ForEach(where, top, "workload", IsLabel, kLabelRule, Into(c.workloads, ReadWorkload)));
   const auto reference = [](ReferenceKind kind) {
     return [kind](const Reader& r, const std::string& name) { return ReadReference(r, name, kind); };
   };

@@ -26,9 +26,10 @@ class Locator {
 };
 
 // Steps of LoadContract, in order.  Each may assume that those before it succeeded.
-Status ReadTables(const Locator& where, Contract& contract);    // the values, one by one
-Status CheckNames(const Locator& where, Contract& contract);    // args, and every name that a value mentions
-Status CheckShapes(const Locator& where, Contract& contract);   // require, workloads, layouts, generators
-Status CollectFiles(const Locator& where, Contract& contract);  // the folder, includes, hash
+Status ReadTables(const Locator& where, Contract& contract);      // the values, one by one
+Status CheckNames(const Locator& where, Contract& contract);      // args, and every name that a value mentions
+Status CheckShapes(const Locator& where, Contract& contract);     // require, workloads, layouts, generators
+Status CollectFiles(const Locator& where, Contract& contract);    // the folder, includes, hash
+Status FindNeighbours(const Locator& where, Contract& contract);  // of in-situ workloads, beside the folder
 
 }  // namespace assay

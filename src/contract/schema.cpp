@@ -211,13 +211,28 @@ SchemaTable WorkloadTable() {
                K::kChoice,
                false,
                "hot",
-               "what is in the caches; `in-situ` is reserved",
+               "what is in the caches; `in-situ`: what a program leaves there",
                {"hot", "weights-cold", "cold", "in-situ"}},
-              {"near", K::kStrings, false, "", "reserved: producer and consumer contracts"},
+              {"near", K::kTable, false, "", "what runs before and behind the kernel; needed for `in-situ`"},
               {"scalars", K::kNumberTable, false, "drawn", "values of scalars"},
               {"null", K::kStrings, false, "[]", "optional tensors that are null"},
               {"threads", K::kThreads, false, "the policy's", "`\"all\"` or a number"},
           }};
+}
+
+SchemaTable NearTable() {
+  return {
+      "workload.X.near",
+      false,
+      "What runs before and behind the kernel in an `in-situ` workload: contracts whose folders lie beside this one's",
+      {
+          {"producer", K::kString, false, "", "the contract whose output is an input here"},
+          {"consumer", K::kString, false, "", "the contract whose input is an output here"},
+          {"producer_axes", K::kIntegerTable, false, "as below", "sizes of its axes that do not follow"},
+          {"consumer_axes", K::kIntegerTable, false, "as below", "sizes of its axes that do not follow"},
+          {"producer_wire", K::kStrings, false, "as below", "the producer's output and the input here that it is"},
+          {"consumer_wire", K::kStrings, false, "as below", "the output here and the consumer's input that it is"},
+      }};
 }
 
 SchemaTable ReferenceTable(std::string_view name, std::string_view meaning) {
@@ -296,6 +311,7 @@ std::span<const SchemaTable> Schema() {
       CostTable(),
       PolicyTable(),
       WorkloadTable(),
+      NearTable(),
       ReferenceTable("baseline", "A plain implementation that candidates are measured against"),
       ReferenceTable("peer", "What a user would pick instead; code trusted, answers checked")};
   return kSchema;

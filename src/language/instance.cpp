@@ -13,19 +13,12 @@
 #include "language/cpp/elf_file.h"
 #include "language/endings.h"
 #include "language/instance_sizes.h"
+#include "language/parameters.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kMaxArtifact = size_t{64} << 20;
-
-// How one parameter of the entry is passed; decided once, because a unit may hold many calls.
-struct Parameter {
-  ArgumentKind kind = ArgumentKind::kAxis;
-  size_t index = 0;  // tensor or scalar
-  DType dtype = DType::kF32;
-  uint64_t bits = 0;  // axis, stride
-};
 
 // A stretch of an output's payload between two rows, which no call may write.
 struct Gap {
@@ -63,6 +56,7 @@ struct Instance::State {
   std::vector<Role> roles;
   std::vector<int> buffers;            // by tensor, -1 = null
   std::vector<size_t> owners;          // by tensor: itself, or the input that lends it its memory
+  std::vector<bool> handed;            // by tensor: another process writes it
   std::vector<std::vector<Gap>> gaps;  // by tensor
   std::vector<Parameter> parameters;
   std::vector<size_t> prepared;  // tensors that ENTRY_prepare takes
@@ -110,6 +104,20 @@ size_t OwnerOf(const InstanceSpec& spec, size_t tensor) {
   return static_cast<size_t>(spec.contract->FindTensor(lent->second) - spec.contract->tensors.data());
 }
 
+// What an earlier instance hands over, or what a later one will read.
+Status ShareMemory(const InstanceSpec& spec, size_t tensor, BufferSpec& buffer) {
+  for (const Handover& handover : spec.handed) {
+    if (handover.tensor != tensor) continue;
+    ASSAY_TRY(buffer.borrowed, handover.from->Lend(handover.output));
+  }
+  for (const LentOutput& lent : spec.lent) {
+    if (lent.tensor != tensor) continue;
+    buffer.lent = true;
+    buffer.align = std::max(buffer.align, lent.align);
+  }
+  return Ok();
+}
+
 Status AddTensors(const InstanceSpec& spec, Layout& layout) {
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     const Tensor& tensor = spec.contract->tensors[t];
@@ -127,6 +135,7 @@ Status AddTensors(const InstanceSpec& spec, Layout& layout) {
     buffer.align = static_cast<size_t>(tensor.align);
     buffer.slots = spec.slots;
     if (t < spec.line_offsets.size()) buffer.line_offset = spec.line_offsets[t];
+    ASSAY_TRY_STATUS(ShareMemory(spec, t, buffer));
     layout.buffers.push_back(static_cast<int>(layout.session.buffers.size()));
     layout.session.buffers.push_back(std::move(buffer));
   }
@@ -205,40 +214,6 @@ Result<std::optional<Rejected>> AddExtras(const InstanceSpec& spec, const std::v
   return std::optional<Rejected>();
 }
 
-std::vector<Parameter> ParametersOf(const Contract& contract, const Shape& shape) {
-  std::vector<Parameter> parameters;
-  for (const ArgumentRef& argument : contract.arguments) {
-    Parameter parameter;
-    parameter.kind = argument.kind;
-    switch (argument.kind) {
-      case ArgumentKind::kAxis:
-        parameter.bits = static_cast<uint64_t>(shape.axes.at(argument.name));
-        break;
-      case ArgumentKind::kStride:
-        parameter.bits = static_cast<uint64_t>(shape.strides.at(argument.name));
-        break;
-      case ArgumentKind::kScalar:
-        parameter.index = static_cast<size_t>(contract.FindScalar(argument.name) - contract.scalars.data());
-        parameter.dtype = contract.scalars[parameter.index].dtype;
-        break;
-      case ArgumentKind::kTensor:
-        parameter.index = static_cast<size_t>(contract.FindTensor(argument.name) - contract.tensors.data());
-        break;
-      case ArgumentKind::kScratch:
-        break;
-    }
-    parameters.push_back(parameter);
-  }
-  return parameters;
-}
-
-// A number the way the ABI passes it: floats in vector registers, everything else in 64 integer bits.
-CallArgument ScalarArgument(DType dtype, double value) {
-  if (dtype == DType::kF32) return FloatArgument{static_cast<float>(value)};
-  if (dtype == DType::kF64) return DoubleArgument{value};
-  return IntegerArgument{static_cast<uint64_t>(static_cast<int64_t>(value))};
-}
-
 }  // namespace
 
 Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
@@ -267,6 +242,7 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   state->parameters = ParametersOf(*spec.contract, *spec.shape);
   for (size_t t = 0; t < spec.contract->tensors.size(); ++t) {
     state->roles.push_back(spec.contract->tensors[t].role);
+    state->handed.push_back(std::ranges::count(spec.handed, t, &Handover::tensor) > 0);
     const bool written = state->roles.back() != Role::kIn || std::ranges::count(layout.owners, t) > 1;
     state->gaps.push_back(written && layout.buffers[t] >= 0 ? GapsOf(layout.layouts[t]) : std::vector<Gap>{});
     if (spec.contract->tensors[t].prepare) state->prepared.push_back(t);
@@ -301,7 +277,7 @@ Session& Instance::session() { return state_->session; }
 
 std::span<std::byte> Instance::InputBytes(size_t tensor, size_t slot) {
   if (!Present(tensor)) return {};
-  ASSAY_CHECK(state_->roles[tensor] != Role::kOut && slot < state_->slots);
+  ASSAY_CHECK(state_->roles[tensor] != Role::kOut && slot < state_->slots && !state_->handed[tensor]);
   state_->filled[tensor][slot] = true;
   return state_->session.Input(state_->buffers[tensor], static_cast<int>(slot));
 }
@@ -310,6 +286,11 @@ std::span<const std::byte> Instance::OutputBytes(size_t tensor, size_t slot) con
   if (!Present(tensor)) return {};
   ASSAY_CHECK(slot < state_->slots);
   return state_->session.Output(state_->buffers[tensor], static_cast<int>(slot));
+}
+
+Result<std::shared_ptr<const LentPages>> Instance::Lend(size_t tensor) const {
+  ASSAY_CHECK(Present(tensor));
+  return state_->session.Lend(state_->buffers[tensor]);
 }
 
 std::span<const std::byte> Instance::PackedBytes(size_t slot) const {
@@ -369,7 +350,7 @@ void Instance::PoisonOutputs(size_t slot, uint64_t draw, bool complement) {
   ASSAY_CHECK(slot < state_->slots);
   const uint64_t pattern = PoisonPattern(draw);
   for (size_t t = 0; t < state_->buffers.size(); ++t) {
-    if (state_->buffers[t] < 0 || state_->owners[t] != t) continue;
+    if (state_->buffers[t] < 0 || state_->owners[t] != t || state_->handed[t]) continue;
     // One-byte floats have NaNs, but no pattern of wider words is one in each byte; they take the
     // complement like integers.
     const DTypeInfo& info = Info(state_->layouts[t].dtype);

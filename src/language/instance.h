@@ -21,6 +21,20 @@
 
 namespace assay {
 
+class Instance;
+
+// An input that lies where an earlier instance's output does: cache lines stay where that one left them.
+struct Handover {
+  size_t tensor = 0;
+  const Instance* from = nullptr;
+  size_t output = 0;  // lent there
+};
+// An output that a later instance reads, at its alignment.
+struct LentOutput {
+  size_t tensor = 0;
+  size_t align = 1;
+};
+
 // One process of one artifact at one shape.  Everything pointed at must outlive Start only.
 struct InstanceSpec {
   const Contract* contract = nullptr;
@@ -33,11 +47,12 @@ struct InstanceSpec {
   size_t stack_offset = 0;
   std::vector<int> cpus;
   std::vector<size_t>
-      line_offsets;            // by tensor: whole lines by which the payload keeps off its guard page; empty = none
+      line_offsets;  // by tensor: whole lines by which the payload keeps off its guard page; empty = none
+  std::vector<Handover> handed;
+  std::vector<LentOutput> lent;
   Stage stage = Stage::kLoad;  // where a failure to load is booked
 };
 
-class Instance;
 using InstanceOutcome = std::variant<Instance, Rejected>;
 using CallsOutcome = std::variant<Completed, Rejected>;
 
@@ -60,9 +75,12 @@ class Instance {
 
   // Tensors by their index in contract.tensors.  Spans are layout.byte_span long (empty when absent)
   // and are the supervisor's own view; an inout tensor is one buffer under both names.
-  // InputBytes are asked for to be written, which is allowed only while no unit runs.
+  // InputBytes are asked for to be written, which is allowed only while no unit runs, and never of what is handed over.
   std::span<std::byte> InputBytes(size_t tensor, size_t slot);
   std::span<const std::byte> OutputBytes(size_t tensor, size_t slot) const;
+
+  // What Handover takes: the pages of an output that InstanceSpec::lent names.
+  Result<std::shared_ptr<const LentPages>> Lend(size_t tensor) const;
 
   // The packed form of the prepared tensors in this slot; empty when the artifact does not pack.
   std::span<const std::byte> PackedBytes(size_t slot) const;

@@ -62,7 +62,10 @@ Rejected RefusedWhileTimed(Reason reason, std::string check, std::string evidenc
 
 Status KernelTimer::State::Prepare(const Contract& asked) {
   if (contract == &asked && contract_hash == asked.hash && !courses.empty()) return Ok();
-  ASSAY_TRY(courses, CoursesOf(asked, options.workloads, options.threads, auditor, options.seed));
+  ASSAY_TRY(courses, CoursesOf(asked, options.workloads, options.threads, auditor, options.seed, options.builder));
+  for (const Course& course : courses) {
+    if (!course.beside.empty()) Tell(fmt::format("in situ: {}: {}", course.workload->name, course.beside));
+  }
   contract = &asked;
   contract_hash = asked.hash;
   return Ok();
@@ -132,8 +135,8 @@ KernelTimer::~KernelTimer() = default;
 void KernelTimer::SetWitness(Verified witness) { state_->witness = std::move(witness); }
 
 Result<MachineRates> KernelTimer::Rates(const Contract& contract) {
-  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(RunRates* const rates, state_->RatesFor(state_->courses.front().threads));
   return rates == nullptr ? MachineRates{} : rates->Median();
 }
@@ -141,8 +144,8 @@ Result<MachineRates> KernelTimer::Rates(const Contract& contract) {
 Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Screened& screened,
                                               const Verified* against) {
   State& state = *state_;
-  ASSAY_TRY_STATUS(state.Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state.Lease());
+  ASSAY_TRY_STATUS(state.Prepare(contract));
   const Stopwatch spent;
   Estimates estimates;
   const EstimateArms arms = ArmsOf(screened.artifact(), against, state.witness);

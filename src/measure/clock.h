@@ -26,6 +26,7 @@ struct TimerOptions {
   double asked_margin = 0;             // 0.05: claim only what is more than 5 % faster
   int most_groups = 30;                // of a decision
   std::vector<std::string> workloads;  // empty: all of the contract
+  Builder* builder = nullptr;          // of the kernels beside those of an in-situ workload
   std::chrono::milliseconds lease_patience{120000};
   std::optional<std::filesystem::path> lease_file;  // tests
   bool calibrate = true;                            // false in tests: no rates, no floors

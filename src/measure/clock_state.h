@@ -18,7 +18,8 @@ namespace assay {
 struct KernelTimer::State {
   State(Auditor& the_auditor, TimerOptions the_options) : auditor(the_auditor), options(std::move(the_options)) {}
 
-  // Courses are kept from call to call with the paces that their runners have seen.
+  // Under the lease, because neighbours are timed.  Courses are kept from call to call with the paces that their
+  // runners have seen.
   Status Prepare(const Contract& contract);
   Result<MachineLease> Lease();
   // Of the contract's unit.  Null when calibration is off.

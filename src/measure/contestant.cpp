@@ -2,11 +2,6 @@
 #include "measure/contestant.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <functional>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,11 +12,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int kNullUnits = 12;
-// A thread that is seen stopped may not have been descheduled yet, and its clock then lags by up to
-// a tick, which the next unit gets.  So it is sums over units that are compared.
-constexpr double kCpuShare = 0.03;
-constexpr int64_t kCpuAllowanceNs = 6'000'000;
+// Trusted code that takes this long hangs.
+constexpr std::chrono::seconds kNeighbourLimit{60};
 
 int64_t Nanoseconds(SteadyClock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -37,12 +29,24 @@ int64_t SpinFor(double seconds) {
   return Nanoseconds(SteadyClock::now() - start);
 }
 
-Rejected Refuse(Reason reason, std::string check, std::string evidence) {
-  return Rejected{.stage = Stage::kMeasure,
-                  .reason = reason,
-                  .check = std::move(check),
-                  .evidence = std::move(evidence),
-                  .checks = {}};
+Error NeighbourFailed(const ChainPart& part, const Rejected& why) {
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("{} ({}), which runs beside the kernels of an in-situ workload, failed: {}: {}; run `assay "
+                  "contract check {}`",
+                  part.contract->name, part.artifact->name, Name(why.reason), why.evidence, part.contract->name)};
+}
+
+// The outputs of a part that later ones read.
+std::vector<LentOutput> LentBy(const Chain& chain, size_t part) {
+  std::vector<LentOutput> lent;
+  for (const ChainPart& reader : chain) {
+    for (const PartLink& link : reader.links) {
+      if (link.part == part)
+        lent.push_back({link.output, static_cast<size_t>(reader.contract->tensors[link.tensor].align)});
+    }
+  }
+  return lent;
 }
 
 }  // namespace
@@ -60,136 +64,114 @@ GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> 
   return draw;
 }
 
-std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int threads) {
-  const double most = static_cast<double>(wall_ns) * threads * (1 + kCpuShare) + kCpuAllowanceNs;
-  if (static_cast<double>(cpu_ns) <= most) return std::nullopt;
-  return fmt::format("{:.3f} ms of CPU time in units of {:.3f} ms together with {} thread{}",
-                     static_cast<double>(cpu_ns) / 1e6, static_cast<double>(wall_ns) / 1e6, threads,
-                     threads == 1 ? "" : "s");
-}
-
 Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const GroupDraw& draw) {
-  InstanceSpec instance;
-  instance.contract = spec.contract;
-  instance.artifact = spec.artifact;
-  instance.shape = spec.shape;
-  instance.threads = spec.threads;
-  instance.slots = spec.slots;
-  instance.placement_draw = draw.placement;
-  instance.environment_padding = draw.environment_padding;
-  instance.stack_offset = draw.stack_offset;
-  instance.cpus = draw.cpus;
-  instance.line_offsets = draw.line_offsets;
-  instance.stage = Stage::kMeasure;
-  ASSAY_TRY(InstanceOutcome started, Instance::Start(instance));
-  if (auto* rejected = std::get_if<Rejected>(&started)) return StartOutcome(std::move(*rejected));
-  Contestant contestant(spec, draw, std::move(std::get<Instance>(started)));
-  // The lower quartile: what a neighbour adds to a null unit must not be taken off a kernel's time.
-  std::vector<int64_t> nulls(kNullUnits);
-  for (int64_t& null : nulls) {
-    ASSAY_TRY(null, NullUnit(contestant.instance_.session(), 1, spec.mode));
+  Contestant contestant(draw);
+  for (size_t p = 0; p < spec.chain.size(); ++p) {
+    PartProcess::Spec part{.part = spec.chain[p],
+                           .threads = spec.threads,
+                           .slots = spec.slots,
+                           .mode = spec.mode,
+                           .lent = LentBy(spec.chain, p)};
+    ASSAY_TRY(PartProcess::StartOutcome started, PartProcess::Start(std::move(part), draw, contestant.parts_));
+    if (auto* rejected = std::get_if<Rejected>(&started)) {
+      if (!spec.chain[p].own) return NeighbourFailed(spec.chain[p], *rejected);
+      return StartOutcome(std::move(*rejected));
+    }
+    contestant.parts_.push_back(std::move(std::get<PartProcess>(started)));
   }
-  std::sort(nulls.begin(), nulls.end());
-  contestant.null_ns_ = nulls[nulls.size() / 4];
   return StartOutcome(std::move(contestant));
 }
 
-void Contestant::Poison(Stream& stream) {
-  for (size_t slot = 0; slot < instance_.slots(); ++slot) instance_.PoisonOutputs(slot, stream.Next());
+int64_t Contestant::null_ns() const {
+  int64_t sum = 0;
+  for (const PartProcess& part : parts_) sum += part.null_ns();
+  return sum;
 }
 
-void Contestant::Fill(const UnitRequest& request, const InputDraw& inputs, bool prepared) {
-  const std::vector<Tensor>& tensors = spec_.contract->tensors;
-  for (size_t call = 0; call < request.slots.size(); ++call) {
-    for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-      const std::span<const std::byte> from = inputs.TensorBytes(tensor, request.contents[call]);
-      if (from.empty() || tensors[tensor].prepare != prepared) continue;
-      const std::span<std::byte> to = instance_.InputBytes(tensor, request.slots[call]);
-      std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
-    }
-  }
+// After everything was written, while the processes are stopped.
+Status Contestant::MakeCold(CacheState state) {
+  std::vector<std::span<const std::byte>> memory;
+  for (const PartProcess& part : parts_) part.AddCold(state, memory);
+  if (state == CacheState::kCold) return EmptyCaches(memory, cpus_);
+  std::erase_if(memory, [](const auto& bytes) { return bytes.empty(); });
+  return memory.empty() ? Ok() : EmptyCaches(memory, {});
 }
 
-// Weights that may be packed ahead of the calls: they alone are there when the packing runs, so
-// that it cannot compute what the calls are timed for.
-Result<std::optional<Rejected>> Contestant::Prepare(const UnitRequest& request) {
-  std::vector<Call> calls;
-  for (const size_t slot : request.slots) {
-    if (auto call = instance_.PrepareCall(slot)) calls.push_back(std::move(*call));
+// Poison, packed weights and inputs, in every part.
+Result<std::optional<Rejected>> Contestant::Ready(const UnitRequest& request, std::span<const InputDraw> inputs,
+                                                  Stream& stream) {
+  for (PartProcess& part : parts_) part.Poison(stream);
+  for (PartProcess& part : parts_) {
+    part.Fill(request.calls, inputs, true);
+    ASSAY_TRY(std::optional<Rejected> refused, part.Prepare(request.calls, request.limit));
+    if (!refused) continue;
+    if (!part.part().own) return NeighbourFailed(part.part(), *refused);
+    return refused;
   }
-  if (calls.empty()) return std::optional<Rejected>();
-  ASSAY_TRY(CallsOutcome ran, instance_.RunUnit(calls, request.limit, spec_.mode, Stage::kMeasure));
-  if (auto* rejected = std::get_if<Rejected>(&ran)) return std::optional<Rejected>(std::move(*rejected));
+  for (PartProcess& part : parts_) part.Fill(request.calls, inputs, false);
   return std::optional<Rejected>();
 }
 
-// After everything was written, while the process is stopped.  Decoys are flushed like the slots of calls: which is
-// which must not show in a cache either.
-Status Contestant::MakeCold(CacheState state) {
-  if (state == CacheState::kHot) return Ok();
-  std::vector<std::span<const std::byte>> memory;
-  for (size_t slot = 0; slot < instance_.slots(); ++slot) {
-    for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
-      if (state == CacheState::kWeightsCold && !spec_.contract->tensors[tensor].prepare) continue;
-      memory.push_back(instance_.OutputBytes(tensor, slot));
-    }
-    memory.push_back(instance_.PackedBytes(slot));
-  }
-  return state == CacheState::kCold ? EmptyCaches(memory, cpus_) : EmptyCaches(memory, {});
-}
-
-Result<UnitVerdict> Contestant::Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor,
+Result<UnitVerdict> Contestant::Run(const UnitRequest& request, std::span<const InputDraw> inputs, Auditor& auditor,
                                     Stream& stream) {
-  Poison(stream);
-  Fill(request, inputs, true);
-  ASSAY_TRY(std::optional<Rejected> refused, Prepare(request));
+  ASSAY_TRY(std::optional<Rejected> refused, Ready(request, inputs, stream));
   if (refused) return UnitVerdict(std::move(*refused));
-  Fill(request, inputs, false);
-  std::vector<Call> calls;
-  for (size_t call = 0; call < request.slots.size(); ++call) {
-    calls.push_back(instance_.CallFor(request.slots[call], inputs.Scalars(request.contents[call])));
-  }
+  std::vector<std::vector<Call>> calls;
+  for (const PartProcess& part : parts_) calls.push_back(part.Calls(request.calls, inputs));
   ASSAY_TRY_STATUS(MakeCold(request.state));
 
   const int64_t delay_ns = SpinFor(request.delay_seconds);
-  ASSAY_TRY(CallsOutcome ran, instance_.RunUnit(calls, request.limit, spec_.mode, Stage::kMeasure));
-  if (auto* rejected = std::get_if<Rejected>(&ran)) return UnitVerdict(std::move(*rejected));
-  const UnitTiming timing = std::get<Completed>(ran).timing;
-  ASSAY_TRY(refused, Judge(request, inputs, timing, auditor));
+  UnitResult unit{.wall_ns = delay_ns, .cpu_ns = 0, .own_ns = delay_ns};
+  bool alone = true;
+  // Nothing comes between two parts but the stop of the one and the start of the other: whoever looked at what was
+  // written would move its cache lines.
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const bool own = parts_[p].part().own;
+    ASSAY_TRY(CallsOutcome ran, parts_[p].Run(calls[p], own ? request.limit : kNeighbourLimit));
+    if (auto* rejected = std::get_if<Rejected>(&ran)) {
+      ASSAY_TRY(Rejected blamed, Blame(p, std::move(*rejected), request, inputs, auditor));
+      return UnitVerdict(std::move(blamed));
+    }
+    const UnitTiming& timing = std::get<Completed>(ran).timing;
+    unit.wall_ns += timing.wall_ns;
+    unit.cpu_ns += timing.cpu_ns;
+    if (own) unit.own_ns += timing.wall_ns - parts_[p].null_ns();
+    if (own) unit.prepare_ns += parts_[p].prepare_ns();
+    alone = alone && own;
+  }
+  if (alone) unit.own_ns = 0;
+  ASSAY_TRY(refused, JudgeOwn(request, inputs, auditor));
   if (refused) return UnitVerdict(std::move(*refused));
-  return UnitVerdict(UnitResult{timing.wall_ns + delay_ns, timing.cpu_ns});
+  return UnitVerdict(unit);
 }
 
-Result<std::optional<Rejected>> Contestant::Judge(const UnitRequest& request, const InputDraw& inputs,
-                                                  const UnitTiming& timing, Auditor& auditor) {
-  ASSAY_TRY(std::optional<Rejected> refused, instance_.CheckGuards(Stage::kMeasure));
-  if (refused) return refused;
-  wall_ns_ += timing.wall_ns;
-  cpu_ns_ += timing.cpu_ns;
-  if (const auto why = WorkOutsideUnits(cpu_ns_, wall_ns_, spec_.threads))
-    return std::optional<Rejected>(Refuse(Reason::kLateWork, "work outside the unit", *why));
-  std::vector<TimedCall> calls;
-  for (size_t call = 0; call < request.slots.size(); ++call) {
-    const std::span<const double> scalars = inputs.Scalars(request.contents[call]);
-    TimedCall timed{.contract = spec_.contract,
-                    .shape = spec_.shape,
-                    .scalars = {scalars.begin(), scalars.end()},
-                    .tensors = {},
-                    .before = {},
-                    .structured = inputs.Structured(request.contents[call])};
-    for (size_t tensor = 0; tensor < spec_.contract->tensors.size(); ++tensor) {
-      // What the call read as it was drawn, not as the process holds it: an inout tensor is overwritten.
-      const std::span<const std::byte> drawn = inputs.TensorBytes(tensor, request.contents[call]);
-      const Role role = spec_.contract->tensors[tensor].role;
-      timed.tensors.push_back(role == Role::kIn ? drawn : instance_.OutputBytes(tensor, request.slots[call]));
-      timed.before.push_back(role == Role::kInOut ? drawn : std::span<const std::byte>());
-      if (role != Role::kInOut || drawn.empty()) continue;
-      refused = instance_.CheckGaps(tensor, request.slots[call], drawn, Stage::kMeasure);
-      if (refused) return refused;
-    }
-    calls.push_back(std::move(timed));
+Result<std::optional<Rejected>> Contestant::JudgeOwn(const UnitRequest& request, std::span<const InputDraw> inputs,
+                                                     Auditor& auditor) {
+  for (PartProcess& part : parts_) {
+    if (!part.part().own) continue;
+    ASSAY_TRY(std::optional<Rejected> refused, part.Judge(request.calls, inputs, auditor));
+    if (refused) return refused;
   }
-  return auditor.Audit(calls);
+  return std::optional<Rejected>();
+}
+
+// A part did not come to its end.  A consumer is right for every right answer, so when it fails the answer was wrong.
+Result<Rejected> Contestant::Blame(size_t part, Rejected rejected, const UnitRequest& request,
+                                   std::span<const InputDraw> inputs, Auditor& auditor) {
+  const ChainPart& failed = parts_[part].part();
+  if (failed.own) return rejected;
+  const auto own = [](const PartProcess& one) { return one.part().own; };
+  if (std::none_of(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(part), own))
+    return NeighbourFailed(failed, rejected);
+  ASSAY_TRY(std::optional<Rejected> refused, JudgeOwn(request, inputs, auditor));
+  if (refused) return *std::move(refused);
+  return Rejected{
+      .stage = Stage::kMeasure,
+      .reason = Reason::kAuditMismatch,
+      .check = "consumer",
+      .evidence = fmt::format("{} ({}) failed on what this kernel left for it: {}: {}", failed.contract->name,
+                              failed.artifact->name, Name(rejected.reason), rejected.evidence),
+      .checks = {}};
 }
 
 }  // namespace assay

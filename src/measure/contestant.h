@@ -5,34 +5,23 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/random.h"
 #include "base/result.h"
 #include "contract/contract.h"
-#include "contract/shape.h"
-#include "language/instance.h"
-#include "measure/inputs.h"
+#include "measure/part_process.h"
 #include "record/seams.h"
 #include "record/timing.h"
 
 namespace assay {
 
-// What all processes of one group share: one draw.
-struct GroupDraw {
-  uint64_t placement = 0;
-  size_t environment_padding = 0;
-  size_t stack_offset = 0;
-  std::vector<int> cpus;
-  std::vector<size_t> line_offsets;  // by tensor
-};
 GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> processors, Stream& stream);
 
 struct UnitRequest {
-  std::vector<size_t> contents;  // of the InputDraw, one per call
-  std::vector<size_t> slots;     // where they go, one per call; all others are decoys
+  UnitSlots calls;
   std::chrono::nanoseconds limit;
   double delay_seconds = 0;             // planted, spun inside the stamps
   CacheState state = CacheState::kHot;  // what the fill is followed by
@@ -41,48 +30,43 @@ struct UnitRequest {
 struct UnitResult {
   int64_t wall_ns = 0;
   int64_t cpu_ns = 0;
+  int64_t own_ns = 0;      // without null units and neighbours; 0 where there are no neighbours
+  int64_t prepare_ns = 0;  // of RawUnit
 };
 using UnitVerdict = std::variant<UnitResult, Rejected>;
 
-// One arm's process in one group, and the protocol of a unit: while it is stopped, poison and
-// refill; run; then guards, CPU time and audit, drawn after the end stamp.
+// One arm in one group, a process for each part of its chain, and the protocol of a unit: while they are stopped,
+// poison and refill; run one part after the other; then guards, CPU time and audit, drawn after the last end stamp.
 class Contestant {
  public:
   struct Spec {
-    const Contract* contract = nullptr;
-    const Shape* shape = nullptr;
-    const Artifact* artifact = nullptr;
+    Chain chain;
     int threads = 1;
     size_t slots = 2;  // at least one more than calls of a unit: the decoy
     WaitMode mode = WaitMode::kSleep;
   };
   using StartOutcome = std::variant<Contestant, Rejected>;
+  // Error also when a neighbour does not start: it is nobody's candidate.
   static Result<StartOutcome> Start(const Spec& spec, const GroupDraw& draw);
 
-  Result<UnitVerdict> Run(const UnitRequest& request, const InputDraw& inputs, Auditor& auditor, Stream& stream);
+  // `inputs`: the draws that the feeds of the chain's parts name.
+  Result<UnitVerdict> Run(const UnitRequest& request, std::span<const InputDraw> inputs, Auditor& auditor,
+                          Stream& stream);
 
-  int64_t null_ns() const { return null_ns_; }
-  size_t slots() const { return instance_.slots(); }
+  int64_t null_ns() const;  // of all parts
+  size_t slots() const { return parts_.front().slots(); }
 
  private:
-  Contestant(const Spec& spec, const GroupDraw& draw, Instance instance)
-      : spec_(spec), cpus_(draw.cpus), instance_(std::move(instance)) {}
-  void Poison(Stream& stream);
-  void Fill(const UnitRequest& request, const InputDraw& inputs, bool prepared);
-  Result<std::optional<Rejected>> Prepare(const UnitRequest& request);
+  explicit Contestant(const GroupDraw& draw) : cpus_(draw.cpus) {}
   Status MakeCold(CacheState state);
-  Result<std::optional<Rejected>> Judge(const UnitRequest& request, const InputDraw& inputs, const UnitTiming& timing,
-                                        Auditor& auditor);
+  Result<std::optional<Rejected>> Ready(const UnitRequest& request, std::span<const InputDraw> inputs, Stream& stream);
+  Result<std::optional<Rejected>> JudgeOwn(const UnitRequest& request, std::span<const InputDraw> inputs,
+                                           Auditor& auditor);
+  Result<Rejected> Blame(size_t part, Rejected rejected, const UnitRequest& request, std::span<const InputDraw> inputs,
+                         Auditor& auditor);
 
-  Spec spec_;
   std::vector<int> cpus_;
-  Instance instance_;
-  int64_t null_ns_ = 0;
-  int64_t wall_ns_ = 0, cpu_ns_ = 0;  // of all units so far
+  std::vector<PartProcess> parts_;
 };
-
-// Check 13: more CPU time than `threads` processors had while the units ran, with room for clocks that lag.  The
-// arithmetic, when it is too much.
-std::optional<std::string> WorkOutsideUnits(int64_t cpu_ns, int64_t wall_ns, int threads);
 
 }  // namespace assay

@@ -9,11 +9,12 @@
 
 #include "base/text.h"
 #include "measure/environment.h"
+#include "measure/neighbours.h"
 
 namespace assay {
 
 Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vector<std::string>& names, int threads,
-                                      Auditor& auditor, const Seed& seed) {
+                                      Auditor& auditor, const Seed& seed, Builder* builder) {
   std::vector<std::string> known;
   for (const Workload& workload : contract.workloads) known.push_back(workload.name);
   for (const std::string& name : names) {
@@ -39,8 +40,10 @@ Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vecto
                                workload.name, course.threads, processors, processors)};
     }
     ASSAY_TRY(course.work, WorkOf(contract, workload, course.shape, course.threads));
-    course.runner = std::make_unique<GroupRunner>(contract, workload, course.shape, auditor,
-                                                  seed.Derive("course " + workload.name));
+    const Seed own = seed.Derive("course " + workload.name);
+    ASSAY_TRY(Surroundings around, SurroundingsOf(workload, course.threads, builder, auditor, own));
+    course.beside = Describe(around);
+    course.runner = std::make_unique<GroupRunner>(contract, workload, course.shape, std::move(around), auditor, own);
     courses.push_back(std::move(course));
   }
   if (courses.empty()) return Error{ErrorCode::kInvalidInput, "contract " + contract.name + " has no workload to time"};

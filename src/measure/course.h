@@ -19,13 +19,15 @@ struct Course {
   Shape shape;
   int threads = 1;
   Work work;
+  std::string beside;  // who runs before and behind its kernels, in words
   std::unique_ptr<GroupRunner> runner;
 };
 
 // All that were asked for, headline first.  `threads` > 0 overrides workload and policy; 0 there
-// means all processors, and more than there are is an error.
+// means all processors, and more than there are is an error.  `builder` makes the neighbours of in-situ workloads, of
+// which the fastest are chosen: nothing else may be timed meanwhile.
 Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vector<std::string>& names, int threads,
-                                      Auditor& auditor, const Seed& seed);
+                                      Auditor& auditor, const Seed& seed, Builder* builder = nullptr);
 
 // For a group of this course: its threads, and what this machine allows.
 GroupOptions OptionsOf(const Course& course, Depth depth);

@@ -349,6 +349,7 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
       report.floors.push_back(ReferenceFloor(course.work, rates_->Median()));
   }
   report.seconds = report.workload_seconds[headline()];
+  report.prepare_seconds = PrepareSeconds(units_, headline());
   if (rates_) report.rates = rates_->Median();
   report.winner = design_.winner;
   // Order statistics: the same groups bound the interval with or without logarithms.
@@ -392,16 +393,16 @@ Result<BenchOutcome> Crowning::Run() {
 
 Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner,
                                           std::span<const Verified> references, double most_seconds) {
-  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
   Crowning crowning(*state_, winner.artifact(), references, most_seconds);
   ASSAY_TRY(BenchOutcome decided, crowning.Run());
   return std::move(decided.outcome);
 }
 
 Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, const Verified& a, const Verified& b) {
-  ASSAY_TRY_STATUS(state_->Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY_STATUS(state_->Prepare(contract));
   // Each comparison is a run of its own, which has to find its own planted slowdown.
   state_->control_found = false;
   Crowning crowning(*state_, a.artifact(), {&b, 1}, 0);

@@ -50,6 +50,17 @@ bool GatedSlower(const ArmFigures& arm, const ArmFigures* trusted) {
   return Median(arm.gated) > shared * (1 + kGatedGap) + allowance;
 }
 
+std::map<std::string, double> PrepareSeconds(std::span<const RawUnit> units, const std::string& workload) {
+  std::map<std::string, std::vector<double>> all;
+  for (const RawUnit& unit : units) {
+    if (unit.redrawn || unit.prepare_ns == 0 || unit.workload != workload) continue;
+    all[unit.arm].push_back(1e-9 * static_cast<double>(unit.prepare_ns) / std::max(unit.calls, 1));
+  }
+  std::map<std::string, double> medians;
+  for (auto& [arm, seconds] : all) medians[arm] = Median(seconds);
+  return medians;
+}
+
 Figures::Figures(std::span<const RawUnit> units, Of which) {
   std::set<int> redrawn;
   for (const RawUnit& unit : units) {

@@ -46,6 +46,9 @@ class Figures {
   int redrawn_ = 0;
 };
 
+// Median seconds to pack the weights of a call, by arm, over the kept groups; arms that pack nothing are not there.
+std::map<std::string, double> PrepareSeconds(std::span<const RawUnit> units, const std::string& workload);
+
 // ln(a / b) of one group.  Units of equal count ran in turns, so they are paired: the median of
 // ln ratios, which a drift inside the group cannot move.  Else the ratio of the medians.
 double LogRatio(const ArmFigures& a, const ArmFigures& b);

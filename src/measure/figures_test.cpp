@@ -97,5 +97,29 @@ TEST(GatedSlower, AsksForMoreThanTheTrustedArmPays) {
   }
 }
 
+TEST(PrepareSeconds, AreOfEachArmThatPacksAndOfKeptGroups) {
+  std::vector<RawUnit> units(5);
+  const struct {
+    const char* arm;
+    int calls;
+    int64_t prepare_ns;
+    bool redrawn;
+  } rows[] = {
+      {"packs", 2, 4000, false},   {"packs", 2, 8000, false}, {"packs", 1, 3000, false},
+      {"packs", 1, 900'000, true}, {"does not", 1, 0, false},
+  };
+  for (size_t i = 0; i < units.size(); ++i) {
+    units[i].workload = "w";
+    units[i].arm = rows[i].arm;
+    units[i].calls = rows[i].calls;
+    units[i].prepare_ns = rows[i].prepare_ns;
+    units[i].redrawn = rows[i].redrawn;
+  }
+  const std::map<std::string, double> seconds = PrepareSeconds(units, "w");
+  ASSERT_EQ(seconds.size(), 1U);
+  EXPECT_DOUBLE_EQ(seconds.at("packs"), 3e-6);
+  EXPECT_TRUE(PrepareSeconds(units, "another").empty());
+}
+
 }  // namespace
 }  // namespace assay

@@ -158,7 +158,8 @@ Floor ReferenceFloor(const Work& work, const MachineRates& rates) {
   Bound(floor, work.operations, peak, fastest + " peak");
   const bool hot = work.state == CacheState::kHot;
   if (hot) BoundByCaches(floor, work, rates);
-  const double in_cache = hot ? static_cast<double>(work.cache_bytes) : 0;
+  // In situ the producer may have left everything in a cache, and in any of them.
+  const double in_cache = hot || work.state == CacheState::kInSitu ? static_cast<double>(work.cache_bytes) : 0;
   Bound(floor, work.bytes - in_cache, MemoryRate(work, rates), "memory bandwidth");
   return floor;
 }

@@ -41,7 +41,8 @@ Result<Work> WorkOf(const Contract& contract, const Workload& workload, const Sh
 // printed, never enforced.  Operations: the peak of the contract's unit.  Cold: every byte comes from
 // memory, at the best of copy, triad and reading.  Hot: memory gives what exceeds all caches, each
 // cache what exceeds the nearer ones; nothing lies in a first level.  What was not measured, or with
-// fewer threads than the workload has, bounds nothing.
+// fewer threads than the workload has, bounds nothing.  In situ
+// it is the least time of the kernel alone, wherever its producer left the data, so that it bounds their sum as well.
 Floor ReferenceFloor(const Work& work, const MachineRates& rates);
 
 // The time below which an answer cannot have been computed: the best rates ever seen here, a cache

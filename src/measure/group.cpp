@@ -6,8 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "measure/contestant.h"
 #include "measure/figures.h"
@@ -64,6 +62,7 @@ class GroupRunner::Group {
   WaitMode mode() const { return free_.empty() ? WaitMode::kSleep : WaitMode::kSpin; }
   Status Pace();
   Status PaceOne(size_t arm);
+  Result<Contestant::StartOutcome> Start(size_t arm, size_t slots);
   Status StartAll();
   Status WarmUp();
   Status RunRounds(UnitKind kind);
@@ -119,24 +118,34 @@ nanoseconds GroupRunner::Group::LimitOf(size_t arm, int calls) const {
 Status GroupRunner::Group::Drawn(size_t contents) {
   // Only processors that nothing is measured on when there are some; all are idle otherwise.
   const int helpers = static_cast<int>(free_.empty() ? processors_.size() : free_.size());
-  if (!runner_.inputs_ || runner_.inputs_->slots() < contents) {
-    ASSAY_TRY(InputDraw created, InputDraw::Create(runner_.contract_, runner_.shape_, contents));
-    runner_.inputs_ = std::make_unique<InputDraw>(std::move(created));
+  std::vector<InputDraw>& inputs = runner_.inputs_;
+  if (inputs.empty() || inputs.front().slots() < contents) {
+    inputs.clear();
+    for (const Source& source : runner_.sources_) {
+      ASSAY_TRY(InputDraw created, InputDraw::Create(*source.contract, *source.shape, contents, source.others));
+      inputs.push_back(std::move(created));
+    }
   }
-  return runner_.inputs_->Redraw(runner_.NextSeed("inputs"), contents, helpers, options_.regime);
+  const Seed seed = runner_.NextSeed("inputs");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    ASSAY_TRY_STATUS(
+        inputs[i].Redraw(i == kOwnDraw ? seed : seed.Derive("beside", i), contents, helpers, options_.regime));
+  return Ok();
+}
+
+Result<Contestant::StartOutcome> GroupRunner::Group::Start(size_t arm, size_t slots) {
+  Chain parts = {PartOf(runner_.contract_, runner_.shape_, *arms_[arm].artifact, kOwnDraw)};
+  return Contestant::Start({.chain = Surround(std::move(parts), runner_.contract_, runner_.around_),
+                            .threads = options_.threads,
+                            .slots = slots,
+                            .mode = mode()},
+                           draw_);
 }
 
 // How long a call takes must be known before the processes of the group start, because it decides
 // the number of slots.  A process of its own finds it, once per artifact.
 Status GroupRunner::Group::PaceOne(size_t arm) {
-  const Arm& one = arms_[arm];
-  ASSAY_TRY(Contestant::StartOutcome started, Contestant::Start({.contract = &runner_.contract_,
-                                                                 .shape = &runner_.shape_,
-                                                                 .artifact = one.artifact,
-                                                                 .threads = options_.threads,
-                                                                 .slots = 2,
-                                                                 .mode = mode()},
-                                                                draw_));
+  ASSAY_TRY(Contestant::StartOutcome started, Start(arm, 2));
   if (auto* rejected = std::get_if<Rejected>(&started)) {
     Reject(arm, std::move(*rejected));
     return Ok();
@@ -147,8 +156,8 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
   double spent = 0;
   for (int i = 0; i < kPaceCalls && spent < kPaceSeconds; ++i) {
     ASSAY_TRY_STATUS(Drawn(1));
-    const UnitRequest request{.contents = {0}, .slots = {stream_.Below(2)}, .limit = LimitOf(arm, 1)};
-    ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
+    const UnitRequest request{.calls = {.contents = {0}, .slots = {stream_.Below(2)}}, .limit = LimitOf(arm, 1)};
+    ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, runner_.inputs_, runner_.auditor_, stream_));
     if (auto* rejected = std::get_if<Rejected>(&verdict)) {
       Reject(arm, std::move(*rejected));
       return Ok();
@@ -161,7 +170,7 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
     pace_[arm] = i == 0 ? seconds : std::min(pace_[arm], seconds);
     spent += seconds;
   }
-  runner_.pace_[one.artifact->file_hash] = pace_[arm];
+  runner_.pace_[arms_[arm].artifact->file_hash] = pace_[arm];
   return Ok();
 }
 
@@ -182,6 +191,8 @@ Status GroupRunner::Group::Pace() {
   ASSAY_TRY(const int64_t warm,
             WarmBytes(runner_.contract_, runner_.shape_, runner_.workload_.state, static_cast<int64_t>(bytes)));
   calls_ = CallsPerUnit(fastest, static_cast<int64_t>(bytes), warm, options_.limits);
+  // Calls that follow one another would push what the first producer left out of reach of the first call.
+  if (runner_.workload_.state == CacheState::kInSitu) calls_ = 1;
   for (size_t arm = 0; arm < arms_.size(); ++arm) {
     if (!Alive(arm)) continue;
     const ArmUnits plan = UnitsFor(pace_[arm], fastest, calls_, options_.depth);
@@ -199,13 +210,7 @@ Status GroupRunner::Group::StartAll() {
                    [&](size_t a, size_t b) { return arms_[a].trusted && !arms_[b].trusted; });
   for (const size_t arm : order) {
     if (!Alive(arm)) continue;
-    ASSAY_TRY(Contestant::StartOutcome started, Contestant::Start({.contract = &runner_.contract_,
-                                                                   .shape = &runner_.shape_,
-                                                                   .artifact = arms_[arm].artifact,
-                                                                   .threads = options_.threads,
-                                                                   .slots = static_cast<size_t>(calls_) + 1,
-                                                                   .mode = mode()},
-                                                                  draw_));
+    ASSAY_TRY(Contestant::StartOutcome started, Start(arm, static_cast<size_t>(calls_) + 1));
     if (auto* rejected = std::get_if<Rejected>(&started)) {
       Reject(arm, std::move(*rejected));
       continue;
@@ -218,13 +223,13 @@ Status GroupRunner::Group::StartAll() {
 Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
   Contestant& contestant = *contestants_[turn.arm];
   const Arm& arm = arms_[turn.arm];
-  UnitRequest request{.contents = std::vector<size_t>(static_cast<size_t>(calls)),
-                      .slots = DrawSlots(contestant.slots(), static_cast<size_t>(calls), stream_),
+  UnitRequest request{.calls = {.contents = std::vector<size_t>(static_cast<size_t>(calls)),
+                                .slots = DrawSlots(contestant.slots(), static_cast<size_t>(calls), stream_)},
                       .limit = LimitOf(turn.arm, calls)};
-  std::iota(request.contents.begin(), request.contents.end(), size_t{0});
+  std::iota(request.calls.contents.begin(), request.calls.contents.end(), size_t{0});
   if (turn.planted) request.delay_seconds = arm.plant * pace_[turn.arm] * calls;
   request.state = runner_.workload_.state;
-  ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, *runner_.inputs_, runner_.auditor_, stream_));
+  ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, runner_.inputs_, runner_.auditor_, stream_));
   if (auto* rejected = std::get_if<Rejected>(&verdict)) {
     Reject(turn.arm, std::move(*rejected));
     return Ok();
@@ -241,7 +246,9 @@ Status GroupRunner::Group::RunTurn(const Turn& turn, int calls, UnitKind kind) {
                            .gated = kind == UnitKind::kGated,
                            .redrawn = false,
                            .census = false,
-                           .regime = options_.regime});
+                           .regime = options_.regime,
+                           .own_ns = unit.own_ns,
+                           .prepare_ns = unit.prepare_ns});
   return Ok();
 }
 
@@ -300,10 +307,32 @@ void GroupRunner::Group::RememberPace() {
   }
 }
 
-GroupRunner::GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Auditor& auditor, Seed seed)
-    : contract_(contract), workload_(workload), shape_(std::move(shape)), auditor_(auditor), seed_(seed) {}
+GroupRunner::GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Surroundings around,
+                         Auditor& auditor, Seed seed)
+    : contract_(contract),
+      workload_(workload),
+      shape_(std::move(shape)),
+      around_(std::move(around)),
+      auditor_(auditor),
+      seed_(seed) {
+  sources_.push_back(SourceOf(contract_, shape_, around_.producer ? around_.producer->input : ""));
+  for (auto* neighbour : {&around_.producer, &around_.consumer}) {
+    if (!*neighbour) continue;
+    NeighbourKernel& kernel = **neighbour;
+    kernel.draw = sources_.size();
+    sources_.push_back(SourceOf(*kernel.contract, kernel.shape, neighbour == &around_.consumer ? kernel.input : ""));
+  }
+}
 
 GroupRunner::~GroupRunner() = default;
+
+GroupRunner::Source GroupRunner::SourceOf(const Contract& contract, const Shape& shape, const std::string& passed) {
+  Source source{&contract, &shape, {}};
+  for (size_t t = 0; t < contract.tensors.size(); ++t) {
+    if (contract.tensors[t].name == passed) source.others.insert(t);
+  }
+  return source;
+}
 
 Seed GroupRunner::NextSeed(std::string_view purpose) { return seed_.Derive(purpose, draws_++); }
 
@@ -318,10 +347,6 @@ std::optional<double> GroupRunner::PaceOf(const Artifact& artifact) const {
 }
 
 Result<GroupResult> GroupRunner::Run(int group, std::span<const Arm> arms, const GroupOptions& options) {
-  if (workload_.state == CacheState::kInSitu) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("workload {}: its cache state cannot be produced by this version", workload_.name)};
-  }
   Group one(*this, group, arms, options);
   return one.Run();
 }

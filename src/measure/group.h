@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "contract/contract.h"
 #include "contract/shape.h"
+#include "measure/chain.h"
 #include "measure/environment.h"
 #include "measure/plan.h"
 #include "record/seams.h"
@@ -24,7 +26,7 @@ namespace assay {
 
 class InputDraw;
 
-// One contestant of a group: a process of its own.
+// One contestant of a group: a process of its own, in an in-situ workload with those that run beside it.
 struct Arm {
   std::string name;  // unique in its group; RawUnit::arm
   const Artifact* artifact = nullptr;
@@ -61,7 +63,9 @@ struct GroupOptions {
 // order and inputs that starts all arms; all but one are stopped while a unit runs.
 class GroupRunner {
  public:
-  GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Auditor& auditor, Seed seed);
+  // `around`: of an in-situ workload; else nobody.
+  GroupRunner(const Contract& contract, const Workload& workload, Shape shape, Surroundings around, Auditor& auditor,
+              Seed seed);
   ~GroupRunner();
 
   // Error: the harness could not do its work.  What a candidate does wrong is in `rejected`.
@@ -74,17 +78,27 @@ class GroupRunner {
 
  private:
   class Group;
+  // What is drawn for each round, and who draws nothing because another kernel writes it.
+  struct Source {
+    const Contract* contract = nullptr;
+    const Shape* shape = nullptr;
+    std::set<size_t> others;
+  };
+  // Which of the contract's inputs some other kernel writes.
+  static Source SourceOf(const Contract& contract, const Shape& shape, const std::string& passed);
   // Of the campaign's seed: every draw has an ordinal of its own.
   Seed NextSeed(std::string_view purpose);
 
   const Contract& contract_;
   const Workload& workload_;
   Shape shape_;
+  Surroundings around_;
   Auditor& auditor_;
   Seed seed_;
   uint64_t draws_ = 0;
-  std::map<Digest, double> pace_;      // seconds a call of artifacts seen before, by the hash of their bytes
-  std::unique_ptr<InputDraw> inputs_;  // kept, so that its pages are not made anew for each group
+  std::map<Digest, double> pace_;  // seconds a call of artifacts seen before, by the hash of their bytes
+  std::vector<Source> sources_;
+  std::vector<InputDraw> inputs_;  // kept, so that their pages are not made anew for each group
 };
 
 }  // namespace assay

@@ -20,14 +20,16 @@ constexpr int64_t kLine = 64;
 
 }  // namespace
 
-Result<InputDraw> InputDraw::Create(const Contract& contract, const Shape& shape, size_t slots) {
+Result<InputDraw> InputDraw::Create(const Contract& contract, const Shape& shape, size_t slots,
+                                    const std::set<size_t>& others) {
   InputDraw draw;
   draw.contract_ = &contract;
   draw.shape_ = shape;
   draw.slots_ = slots;
   for (const Tensor& tensor : contract.tensors) {
     ASSAY_TRY(const TensorLayout layout, LayoutOf(contract, tensor, shape));
-    const bool filled = tensor.role != Role::kOut && !shape.absent_tensors.contains(tensor.name);
+    const bool filled = tensor.role != Role::kOut && !shape.absent_tensors.contains(tensor.name) &&
+                        !others.contains(draw.offsets_.size());
     draw.offsets_.push_back(filled ? draw.bytes_per_slot_ : -1);
     if (filled) draw.bytes_per_slot_ += (layout.byte_span + kLine - 1) / kLine * kLine;
     draw.layouts_.push_back(layout);

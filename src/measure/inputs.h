@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,9 @@ namespace assay {
 // of them in the same cache state.
 class InputDraw {
  public:
-  static Result<InputDraw> Create(const Contract& contract, const Shape& shape, size_t slots);
+  // `others`: tensors that are not drawn, because another kernel writes them.
+  static Result<InputDraw> Create(const Contract& contract, const Shape& shape, size_t slots,
+                                  const std::set<size_t>& others = {});
   InputDraw(InputDraw&& other) noexcept;
   InputDraw& operator=(InputDraw&&) = delete;
   ~InputDraw();
@@ -26,7 +29,7 @@ class InputDraw {
   // the one of PureRegimes alone.
   Status Redraw(const Seed& seed, size_t slots, int threads, int regime = -1);
 
-  std::span<const std::byte> TensorBytes(size_t tensor, size_t slot) const;  // empty: output or absent
+  std::span<const std::byte> TensorBytes(size_t tensor, size_t slot) const;  // empty: output, absent or another's
   std::span<const double> Scalars(size_t slot) const;
   bool Structured(size_t slot) const;
   size_t slots() const { return slots_; }

@@ -37,7 +37,8 @@ Result<std::optional<UniqueFd>> Lock(const std::filesystem::path& file, int how,
 }
 
 // The turnstile is held only until the clock's own lock is.
-Result<std::optional<UniqueFd>> Through(const std::filesystem::path& file, int how, std::chrono::milliseconds patience) {
+Result<std::optional<UniqueFd>> Through(const std::filesystem::path& file, int how,
+                                        std::chrono::milliseconds patience) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + patience;
   ASSAY_TRY(const std::optional<UniqueFd> turnstile, Lock(file.string() + ".next", how, deadline));
   if (!turnstile) return std::optional<UniqueFd>();

@@ -14,8 +14,8 @@ namespace assay {
 
 Result<Ranking> KernelTimer::Rank(const Contract& contract, std::span<const Verified> verified) {
   State& state = *state_;
-  ASSAY_TRY_STATUS(state.Prepare(contract));
   ASSAY_TRY(const MachineLease lease, state.Lease());
+  ASSAY_TRY_STATUS(state.Prepare(contract));
   const Stopwatch spent;
   Course& course = state.courses.front();  // the headline orders; a decision looks at all workloads
 

@@ -251,10 +251,15 @@ DecisionDesign DesignFrom(const Json& j) {
 }
 
 Ordered ToJson(const RawUnit& u) {
-  return {u.group, u.arm, u.workload, u.calls, u.wall_ns, u.null_ns, u.cpu_ns, u.gated, u.redrawn, u.census, u.regime};
+  Ordered row = {u.group,  u.arm,   u.workload, u.calls,  u.wall_ns, u.null_ns,
+                 u.cpu_ns, u.gated, u.redrawn,  u.census, u.regime};
+  if (u.own_ns != 0 || u.prepare_ns != 0) row.push_back(u.own_ns);
+  if (u.prepare_ns != 0) row.push_back(u.prepare_ns);
+  return row;
 }
 RawUnit UnitFrom(const Json& j) {
-  // Rows of before there was a census have nine fields, those of before values of one kind were timed have ten.
+  // Rows of before there was a census have nine fields, those of before values of one kind were timed have ten; the
+  // twelfth is there in situ, the thirteenth where weights are packed.
   return {As(j.at(0)),
           As(j.at(1)),
           As(j.at(2)),
@@ -265,7 +270,9 @@ RawUnit UnitFrom(const Json& j) {
           As(j.at(7)),
           As(j.at(8)),
           j.size() > 9 && Get<bool>(j.at(9)),
-          j.size() > 10 ? Get<int>(j.at(10)) : -1};
+          j.size() > 10 ? Get<int>(j.at(10)) : -1,
+          j.size() > 11 ? Get<int64_t>(j.at(11)) : 0,
+          j.size() > 12 ? Get<int64_t>(j.at(12)) : 0};
 }
 
 Ordered ToJson(const Ranked& r) {
@@ -279,6 +286,8 @@ Ordered ToJson(const DecisionReport& r) {
   Ordered seconds = Ordered::object();
   for (const auto& [arm, value] : r.seconds) seconds[arm] = Number(value);
   Ordered by_workload = Ordered::object();
+  Ordered prepare = Ordered::object();
+  for (const auto& [arm, value] : r.prepare_seconds) prepare[arm] = Number(value);
   for (const auto& [workload, arms] : r.workload_seconds) {
     Ordered row = Ordered::object();
     for (const auto& [arm, value] : arms) row[arm] = Number(value);
@@ -296,6 +305,7 @@ Ordered ToJson(const DecisionReport& r) {
           {"rates", ToJson(r.rates)},
           {"seconds", seconds},
           {"workload_seconds", by_workload},
+          {"prepare_seconds", prepare},
           {"winner", {{"arm", r.winner}, {"low", Number(r.winner_low)}, {"high", Number(r.winner_high)}}},
           {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
           {"control_found", r.control_found},
@@ -314,6 +324,9 @@ DecisionReport ReportFrom(const Json& j) {
   r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
   r.rates = RatesFrom(j.at("rates"));
   for (const auto& [arm, value] : j.at("seconds").items()) r.seconds[arm] = Real(value);
+  if (j.contains("prepare_seconds")) {
+    for (const auto& [arm, value] : j.at("prepare_seconds").items()) r.prepare_seconds[arm] = Real(value);
+  }
   for (const auto& [workload, arms] : j.at("workload_seconds").items()) {
     for (const auto& [arm, value] : arms.items()) r.workload_seconds[workload][arm] = Real(value);
   }

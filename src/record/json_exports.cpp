@@ -40,11 +40,12 @@ std::string CsvField(const std::string& text) {
 }  // namespace
 
 std::string UnitsCsv(const DecisionReport& report) {
-  std::string out = "group,arm,workload,calls,wall_ns,null_ns,cpu_ns,gated,redrawn,census,ns_per_call\n";
+  std::string out =
+      "group,arm,workload,calls,wall_ns,null_ns,cpu_ns,gated,redrawn,census,regime,ns_per_call,own_ns,prepare_ns\n";
   for (const RawUnit& unit : report.units) {
-    out += fmt::format("{},{},{},{},{},{},{},{:d},{:d},{:d},{:.3f}\n", unit.group, CsvField(unit.arm),
+    out += fmt::format("{},{},{},{},{},{},{},{:d},{:d},{:d},{},{:.3f},{},{}\n", unit.group, CsvField(unit.arm),
                        CsvField(unit.workload), unit.calls, unit.wall_ns, unit.null_ns, unit.cpu_ns, unit.gated,
-                       unit.redrawn, unit.census, unit.NanosecondsACall());
+                       unit.redrawn, unit.census, unit.regime, unit.NanosecondsACall(), unit.own_ns, unit.prepare_ns);
   }
   return out;
 }

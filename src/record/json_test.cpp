@@ -107,7 +107,8 @@ DecisionReport Exported() {
 TEST(Exports, TheTableHasEveryUnitAndQuotesWhatNeedsIt) {
   const std::string csv = UnitsCsv(Exported());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
-  EXPECT_NE(csv.find("\n3,a,w,4,5000000000,1000000000,2000000000,0,1,0,1000000000.000\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n3,a,w,4,5000000000,1000000000,2000000000,0,1,0,-1,1000000000.000,0,0\n"), std::string::npos)
+      << csv;
   EXPECT_NE(csv.find("\n3,\"b, \"\"fast\"\"\",w,"), std::string::npos) << csv;
 }
 

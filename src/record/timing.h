@@ -27,6 +27,12 @@ struct RawUnit {
   bool redrawn = false;  // the group was redrawn on independent evidence
   bool census = false;   // a short group that only asks whether the winner has bad restarts
   int regime = -1;       // which of DecisionDesign::regimes the values were, alone; -1 = the contract's mixture
+  // In situ, where wall and null are sums over producer, kernel and consumer: the kernel's own share, null units off.
+  // 0: all of it is the kernel's.
+  int64_t own_ns = 0;
+  // What packing the weights of the unit's calls took before them, null unit off; 0: nothing was packed.  Part of no
+  // call: weights change less often than what meets them.
+  int64_t prepare_ns = 0;
 
   // The unit's value.  A kernel that is nothing at all costs a nanosecond a unit: logarithms need a positive number.
   double NanosecondsACall() const {
@@ -179,7 +185,8 @@ struct DecisionReport {
   MachineRates rates;
   std::map<std::string, double> seconds;  // arm -> median seconds a call on the headline workload
   std::map<std::string, std::map<std::string, double>> workload_seconds;  // workload -> arm -> seconds
-  std::string winner;                                                     // its arm
+  std::map<std::string, double> prepare_seconds;  // arm -> median seconds to pack the weights of a call, headline
+  std::string winner;                             // its arm
   double winner_low = 0, winner_high = 0;  // interval of its seconds on the headline workload; 0 = too few groups
   double aa_low = 0, aa_high = 0;          // the witness against itself, ln
   bool control_found = false;              // the planted 3 % was found

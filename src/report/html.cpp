@@ -59,8 +59,8 @@ std::string Top(const Campaign& c) {
     out += Fact("Strongest reference", d.against);
     out += Fact("Floor", c.incumbent->floor_fraction
                              ? fmt::format("{:.3f} ({:.3f} .. {:.3f}) of the {} {}", *c.incumbent->floor_fraction,
-                                           c.incumbent->floor_low, c.incumbent->floor_high,
-                                           c.incumbent->floor.bound_by, FloorSource(c.incumbent->floor))
+                                           c.incumbent->floor_low, c.incumbent->floor_high, c.incumbent->floor.bound_by,
+                                           FloorSource(c.incumbent->floor))
                              : "none: no decision, or no peak that could be believed");
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
@@ -93,6 +93,9 @@ std::string Decisions(const Campaign& c) {
   if (c.decision) {
     out += UnitsSvg(*c.decision, c.incumbent->decisions[0].workload);
     const Decision& first = c.incumbent->decisions[0];
+    for (const auto& [arm, seconds] : c.decision->prepare_seconds)
+      out += fmt::format("<p class=soft>Packing of {}: {} for the weights of a call, not part of it.</p>",
+                         EscapeHtml(arm), Seconds(seconds));
     if (first.restarts > 0) {
       out += fmt::format("<p class=soft>Of {} restarts of the winner {} {} slower than {} by more than 5 %.</p>",
                          first.restarts, first.bad_restarts, first.bad_restarts == 1 ? "was" : "were",

@@ -242,6 +242,9 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
       table.Add({workload, arm, Seconds(seconds), floor > 0 ? fmt::format("{:.3f}", floor / seconds) : "-"});
   }
   out += table.Render(width);
+  for (const auto& [arm, seconds] : report.prepare_seconds)
+    out += Wrap(fmt::format("packing of {}: {} for the weights of a call, not part of it", arm, Seconds(seconds)),
+                width, "  ", "    ");
   if (report.power.sigma > 0) {
     out += Wrap(fmt::format("before the run this machine could resolve {:.1f} % in {} with {} thread{}",
                             100 * report.power.resolves, Seconds(report.power.seconds), report.power.threads,

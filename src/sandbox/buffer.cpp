@@ -49,7 +49,7 @@ size_t FirstDifference(std::span<const std::byte> slot, size_t begin, size_t end
 
 }  // namespace
 
-Result<SharedFile> CreateShared(const char* name, size_t bytes, bool future_write, bool map_writable) {
+Result<SharedFile> CreateShared(const char* name, size_t bytes, Sealing sealing, bool map_writable) {
   SharedFile file;
   file.fd = UniqueFd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.fd.valid()) return SystemError("memfd_create", errno);
@@ -58,7 +58,8 @@ Result<SharedFile> CreateShared(const char* name, size_t bytes, bool future_writ
   file.address = ::mmap(nullptr, bytes, protection, MAP_SHARED, file.fd.get(), 0);
   if (file.address == MAP_FAILED) return SystemError("map shared memory", errno);
   // F_SEAL_WRITE would refuse while our own mapping exists; this one binds everybody who maps later.
-  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (future_write ? F_SEAL_FUTURE_WRITE : 0);
+  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | (sealing == Sealing::kLater ? 0 : F_SEAL_SEAL) |
+                    (sealing == Sealing::kFutureWrite ? F_SEAL_FUTURE_WRITE : 0);
   if (::fcntl(file.fd.get(), F_ADD_SEALS, seals) != 0) {
     const int error = errno;
     ::munmap(file.address, bytes);
@@ -74,6 +75,7 @@ Result<Buffer> Buffer::Create(const BufferSpec& spec, bool end_at_guard) {
   if (spec.bytes > (size_t{1} << 40) || spec.slots > 4096 || spec.line_offset > 4096) {
     return Error{ErrorCode::kInvalidInput, "buffer " + spec.name + ": too large"};
   }
+  if (spec.borrowed) return Borrow(spec);
   Buffer buffer;
   buffer.spec_ = spec;
   const size_t room = RoundUp(spec.bytes, spec.align) + RoundUp(kLine * spec.line_offset, spec.align);
@@ -81,10 +83,51 @@ Result<Buffer> Buffer::Create(const BufferSpec& spec, bool end_at_guard) {
   buffer.payload_offset_ = end_at_guard ? buffer.slot_bytes_ - room : RoundUp(kLine * spec.line_offset, spec.align);
   buffer.patterns_.assign(spec.slots, 0);
   const size_t bytes = buffer.slot_bytes_ * spec.slots;
-  ASSAY_TRY(SharedFile file, CreateShared("assay-buffer", bytes, spec.access == Access::kInput, true));
+  const Sealing sealing = spec.access == Access::kInput ? Sealing::kFutureWrite
+                          : spec.lent                   ? Sealing::kLater
+                                                        : Sealing::kSize;
+  ASSAY_TRY(SharedFile file, CreateShared("assay-buffer", bytes, sealing, true));
   buffer.fd_ = std::move(file.fd);
   buffer.base_ = static_cast<std::byte*>(file.address);
   return buffer;
+}
+
+Result<Buffer> Buffer::Borrow(const BufferSpec& spec) {
+  const LentPages& pages = *spec.borrowed;
+  if (spec.access != Access::kInput || spec.bytes != pages.bytes || spec.slots != pages.slots ||
+      pages.payload_offset % spec.align != 0) {
+    return Error{ErrorCode::kInvalidInput, "buffer " + spec.name + ": is not what was lent to it"};
+  }
+  Buffer buffer;
+  buffer.spec_ = spec;
+  buffer.slot_bytes_ = pages.slot_bytes;
+  buffer.payload_offset_ = pages.payload_offset;
+  buffer.patterns_.assign(spec.slots, 0);
+  buffer.fd_ = UniqueFd(::fcntl(pages.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!buffer.fd_.valid()) return SystemError("borrow shared memory", errno);
+  void* address = ::mmap(nullptr, buffer.slot_bytes_ * spec.slots, PROT_READ, MAP_SHARED, buffer.fd_.get(), 0);
+  if (address == MAP_FAILED) return SystemError("map borrowed memory", errno);
+  buffer.base_ = static_cast<std::byte*>(address);
+  return buffer;
+}
+
+Status Buffer::Seal() const {
+  ASSAY_CHECK(spec_.lent);
+  if (::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+    return SystemError("seal shared memory", errno);
+  return Ok();
+}
+
+Result<std::shared_ptr<const LentPages>> Buffer::Lend() const {
+  ASSAY_CHECK(spec_.lent);
+  auto pages = std::make_shared<LentPages>();
+  pages->fd = UniqueFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!pages->fd.valid()) return SystemError("lend shared memory", errno);
+  pages->bytes = spec_.bytes;
+  pages->slots = spec_.slots;
+  pages->slot_bytes = slot_bytes_;
+  pages->payload_offset = payload_offset_;
+  return std::shared_ptr<const LentPages>(std::move(pages));
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
@@ -107,6 +150,7 @@ std::span<std::byte> Buffer::Slot(int slot) const {
 std::span<std::byte> Buffer::Payload(int slot) const { return Slot(slot).subspan(payload_offset_, spec_.bytes); }
 
 void Buffer::Poison(int slot, uint64_t pattern, bool payload_too) {
+  ASSAY_CHECK(!spec_.borrowed);
   const std::span<std::byte> bytes = Slot(slot);
   patterns_[static_cast<size_t>(slot)] = pattern;
   if (payload_too) return FillPattern(bytes, 0, bytes.size(), pattern);

@@ -15,7 +15,8 @@ namespace assay {
 
 // Memory that the supervisor keeps mapped and that the runner maps between inaccessible pages, one
 // file per buffer.  Inputs are sealed so that the runner's mapping can never become writable while
-// ours still writes; all are sealed against changing size, so that no access of ours can fault.
+// ours still writes; all are sealed against changing size, so that no access of ours can fault.  A borrowed buffer is
+// another one's file: both runners then meet the same cache lines.  It is only read, by us too.
 class Buffer {
  public:
   // `end_at_guard`: the payload's last byte (rounded up to the alignment) touches the guard behind
@@ -32,6 +33,10 @@ class Buffer {
   size_t payload_offset() const { return payload_offset_; }
   bool writable_inside() const { return spec_.access != Access::kInput; }
 
+  // Of a lent buffer, once its own runner has mapped it: from now on every new mapping is for reading.
+  Status Seal() const;
+  Result<std::shared_ptr<const LentPages>> Lend() const;
+
   std::span<std::byte> Slot(int slot) const;
   std::span<std::byte> Payload(int slot) const;
 
@@ -41,6 +46,7 @@ class Buffer {
 
  private:
   Buffer() = default;
+  static Result<Buffer> Borrow(const BufferSpec& spec);
 
   BufferSpec spec_{};
   UniqueFd fd_;
@@ -50,11 +56,16 @@ class Buffer {
   std::vector<uint64_t> patterns_;  // per slot, as last poisoned
 };
 
-// A shared file of this size, sealed against changing size, mapped; `future_write` as for inputs.
+// A shared file of this size, sealed against changing size, mapped.
+enum class Sealing {
+  kSize,         // written by whoever holds it
+  kFutureWrite,  // as for inputs: later mappings are for reading
+  kLater,        // as kSize, but kFutureWrite may follow
+};
 struct SharedFile {
   UniqueFd fd;
   void* address = nullptr;
 };
-Result<SharedFile> CreateShared(const char* name, size_t bytes, bool future_write, bool map_writable);
+Result<SharedFile> CreateShared(const char* name, size_t bytes, Sealing sealing, bool map_writable);
 
 }  // namespace assay

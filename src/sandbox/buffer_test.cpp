@@ -74,6 +74,36 @@ TEST(Buffer, SealsHold) {
   }
 }
 
+TEST(Buffer, LentPagesAreReadWhereTheyWereWritten) {
+  auto lender = Buffer::Create({"out", 1000, Access::kOutput, 64, 2, 1, true}, true);
+  ASSERT_TRUE(lender.ok());
+  const int fd = lender.value().fd();
+  void* writers = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ASSERT_NE(writers, MAP_FAILED) << "the process that writes it maps it first";
+  ASSERT_TRUE(lender.value().Seal().ok());
+  EXPECT_EQ(::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+  void* read_only = ::mmap(nullptr, 8192, PROT_READ, MAP_SHARED, fd, 0);
+  ASSERT_NE(read_only, MAP_FAILED);
+  EXPECT_NE(::mprotect(read_only, 8192, PROT_READ | PROT_WRITE), 0);
+  EXPECT_NE(::pwrite(fd, "x", 1, 0), 1);
+
+  auto pages = lender.value().Lend();
+  ASSERT_TRUE(pages.ok());
+  auto borrower = Buffer::Create({"in", 1000, Access::kInput, 64, 2, 0, false, pages.value()}, false);
+  ASSERT_TRUE(borrower.ok()) << borrower.error().message;
+  static_cast<std::byte*>(writers)[4096 + lender.value().payload_offset() + 3] = std::byte{42};
+  EXPECT_EQ(borrower.value().Payload(1)[3], std::byte{42});
+  EXPECT_EQ(borrower.value().Payload(1).size(), 1000U);
+  ::munmap(writers, 8192);
+  ::munmap(read_only, 8192);
+
+  const BufferSpec wrong[] = {{"in", 999, Access::kInput, 64, 2, 0, false, pages.value()},
+                              {"in", 1000, Access::kInput, 64, 3, 0, false, pages.value()},
+                              {"in", 1000, Access::kInput, 4096, 2, 0, false, pages.value()},
+                              {"in", 1000, Access::kOutput, 64, 2, 0, false, pages.value()}};
+  for (const BufferSpec& spec : wrong) EXPECT_FALSE(Buffer::Create(spec, false).ok());
+}
+
 TEST(Buffer, RefusesWhatCannotBePlaced) {
   const struct {
     const char* name;

@@ -35,11 +35,16 @@ std::span<std::byte> Session::Input(int buffer, int slot) {
   ASSAY_CHECK(stopped());
   const Buffer& chosen = state_->buffers.at(static_cast<size_t>(buffer));
   ASSAY_CHECK(chosen.spec().access == Access::kInput || chosen.spec().access == Access::kInOut);
+  ASSAY_CHECK(!chosen.spec().borrowed);
   return chosen.Payload(slot);
 }
 
 std::span<const std::byte> Session::Output(int buffer, int slot) const {
   return state_->buffers.at(static_cast<size_t>(buffer)).Payload(slot);
+}
+
+Result<std::shared_ptr<const LentPages>> Session::Lend(int buffer) const {
+  return state_->buffers.at(static_cast<size_t>(buffer)).Lend();
 }
 
 uint64_t Session::Address(int buffer, int slot) const { return state_->SlotAddress(buffer, slot); }

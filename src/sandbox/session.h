@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "sandbox/limits.h"
 #include "sandbox/unit.h"
 #include "sandbox/walls.h"
@@ -24,6 +25,13 @@ namespace assay {
 
 enum class Access { kInput, kOutput, kInOut, kScratch };
 
+// The pages of another session's buffer, kept open so that a later session can map them as well.
+struct LentPages {
+  UniqueFd fd;
+  size_t bytes = 0, slots = 0;  // of the payload, and how often
+  size_t slot_bytes = 0, payload_offset = 0;
+};
+
 struct BufferSpec {
   std::string name;
   size_t bytes;
@@ -31,6 +39,11 @@ struct BufferSpec {
   size_t align = 64;       // a power of two, at most 4096
   size_t slots = 1;        // one per call of a unit, plus decoys that no call is given
   size_t line_offset = 0;  // moves the payload off its guard page by whole 64-byte lines
+  // Of an output: later sessions will read it where it lies.  Once this session has mapped it, nobody maps it writable.
+  bool lent = false;
+  // Of an input: what an earlier session's lent output is, page for page (Session::Lend); it is never filled, and what
+  // lies around it is the other's to poison.
+  std::shared_ptr<const LentPages> borrowed = nullptr;
 };
 
 struct SessionSpec {
@@ -86,10 +99,12 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // The payload, for the supervisor to fill (kInput and kInOut).
+  // The payload, for the supervisor to fill (kInput and kInOut, nothing borrowed).
   std::span<std::byte> Input(int buffer, int slot);
   // The payload of any buffer, to read.
   std::span<const std::byte> Output(int buffer, int slot) const;
+  // The pages of a lent buffer, for BufferSpec::borrowed of a session that starts after this one.
+  Result<std::shared_ptr<const LentPages>> Lend(int buffer) const;
   // The payload's address in the candidate, to restart "at the same placement" or to print.
   uint64_t Address(int buffer, int slot) const;
 

@@ -73,10 +73,10 @@ Result<UniqueFd> CreateOutput(uint64_t bytes) {
 Result<std::unique_ptr<Session::State>> CreateMemory(const SessionSpec& spec) {
   auto state = std::make_unique<Session::State>();
   state->spec = spec;
-  ASSAY_TRY(SharedFile plan, CreateShared("assay-plan", sizeof(ring::Plan), true, true));
+  ASSAY_TRY(SharedFile plan, CreateShared("assay-plan", sizeof(ring::Plan), Sealing::kFutureWrite, true));
   state->plan_fd = std::move(plan.fd);
   state->plan = static_cast<ring::Plan*>(plan.address);
-  ASSAY_TRY(SharedFile report, CreateShared("assay-report", sizeof(ring::Report), false, false));
+  ASSAY_TRY(SharedFile report, CreateShared("assay-report", sizeof(ring::Report), Sealing::kSize, false));
   state->report_fd = std::move(report.fd);
   state->report = static_cast<const ring::Report*>(report.address);
   ASSAY_TRY(state->artifact_fd, SealArtifact(spec.artifact));
@@ -86,6 +86,7 @@ Result<std::unique_ptr<Session::State>> CreateMemory(const SessionSpec& spec) {
     ASSAY_TRY(Buffer buffer, Buffer::Create(spec.buffers[i], end_at_guard));
     state->buffers.push_back(std::move(buffer));
     Buffer& placed = state->buffers.back();
+    if (spec.buffers[i].borrowed) continue;
     for (size_t slot = 0; slot < spec.buffers[i].slots; ++slot) {
       const uint64_t pattern = PoisonPattern(Mix(spec.placement_draw ^ (i << 32 | slot)));
       placed.Poison(static_cast<int>(slot), pattern, placed.writable_inside() && !spec.untimed);
@@ -242,6 +243,9 @@ Result<StartOutcome> Session::Start(const SessionSpec& spec) {
   if (stage == ring::Stage::kOpenFailed) return StartOutcome(LoadFailed{LoadStage::kOpen, text});
   if (stage == ring::Stage::kSymbolFailed) return StartOutcome(LoadFailed{LoadStage::kSymbol, text});
   if (stage == ring::Stage::kBroken) return Error{ErrorCode::kUnavailable, "the runner could not start: " + text};
+  for (const Buffer& buffer : state->buffers) {
+    if (buffer.spec().lent) ASSAY_TRY_STATUS(buffer.Seal());
+  }
   Walls& walls = state->process->walls();
   // Asked of the kernel: the report is already the candidate's to write.
   const std::string status = ReadProcFile("/proc/" + std::to_string(state->process->job()) + "/status");

@@ -2,8 +2,8 @@
 """A second implementation of the decision, written from docs/clock.md and sharing no line with the first: what was
 asked (`design`) and raw units in, decisions out.  Standard library only.
 
-Units: a list of [group, arm, workload, calls, wall_ns, null_ns, cpu_ns, gated, redrawn, census,
-regime]."""
+Units: a list of [group, arm, workload, calls, wall_ns, null_ns, cpu_ns, gated, redrawn, census, regime]; in situ
+another one, the kernel's own share, which no decision looks at."""
 import functools
 import math
 from fractions import Fraction
@@ -146,7 +146,7 @@ def shared_log_ratio(a, b):
 class Decider:
     def __init__(self, units, design):
         units = [list(u) + [False] * (10 - len(u)) for u in units]
-        units = [u + [-1] * (11 - len(u)) for u in units]
+        units = [(u + [-1])[:11] for u in units]
         self.design = design
         self.groups, self.short = table(units, False), table(units, True)
         self.redrawn = len({u[0] for u in units if u[8] and not u[9]})

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "measure/decide.h"
 #include "measure/figures.h"
+#include "numerics/statistics.h"
 #include "report/summary.h"
 #include "report/table.h"
 
@@ -100,6 +102,21 @@ void ExplainDecision(const Decision& d, const DecisionReport& report, size_t wid
   if (!d.note.empty()) Print(Wrap(d.note, width, "  ", "    "));
 }
 
+// In situ: how much of an arm's units its kernel is.
+void ExplainShares(std::span<const RawUnit> units, size_t width) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> shares;
+  for (const RawUnit& unit : units) {
+    if (unit.own_ns == 0 || unit.redrawn) continue;
+    shares[{unit.workload, unit.arm}].push_back(static_cast<double>(unit.own_ns) / unit.NanosecondsACall() /
+                                                unit.calls);
+  }
+  for (const auto& [key, values] : shares) {
+    Print(Wrap(fmt::format("{}, in situ: {:.0f} % of {} is its own kernel's time, the rest its neighbours'", key.first,
+                           100 * Median(values), key.second),
+               width, "", "  "));
+  }
+}
+
 // True when what is stored is what its units say.
 bool ExplainReport(const DecisionReport& report, size_t width) {
   const Evidence again = DecideFromUnits(report.units, report.design);
@@ -115,6 +132,7 @@ bool ExplainReport(const DecisionReport& report, size_t width) {
                                                             : "NOT found"),
              width, "", "  "));
   for (const Decision& decision : report.decisions) ExplainDecision(decision, report, width);
+  ExplainShares(report.units, width);
   return same;
 }
 
@@ -131,6 +149,7 @@ void ExplainUnits(const std::string& level, std::span<const RawUnit> units, size
     }
   }
   Print(table.Render(width));
+  ExplainShares(units, width);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
   timing.workloads = options.workloads;
   timing.calibrations = DefaultCacheFolder();
   timing.progress = options.remark;
+  timing.builder = builder;
   shop.timer = std::make_unique<KernelTimer>(*shop.auditor, timing);
   return shop;
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Live: producer, kernel and consumer in processes of their own that hand pages on.  What they do and how often is
+// asserted, how long never.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "measure/group.h"
+#include "measure/testing/toy.h"
+
+namespace assay {
+namespace {
+
+using testing::BuildToy;
+using testing::CountingKernel;
+using testing::FullAudit;
+using ::testing::HasSubstr;
+using testing::TimedToy;
+using testing::ToyKernel;
+
+constexpr long kFast = 50'000, kSlow = 2'000'000;  // loops
+
+// Everything is right; what it saw of the inputs is kept.
+class Believer : public Auditor {
+ public:
+  Result<std::optional<Rejected>> Audit(std::span<const TimedCall> calls) override {
+    for (const TimedCall& call : calls) {
+      float x = 0;
+      std::memcpy(&x, call.tensors[0].data() + 5 * sizeof x, sizeof x);
+      ++inputs[x];
+      structured = structured && call.structured;
+    }
+    return std::optional<Rejected>();
+  }
+  std::map<float, int> inputs;  // element 5
+  bool structured = true;
+};
+
+Contract InSitu() {
+  Contract contract = TimedToy();
+  contract.workloads[0].state = CacheState::kInSitu;
+  contract.workloads[0].scalars = {{"bias", 1.0}};
+  return contract;
+}
+
+class LiveInSitu : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto folder = TemporaryFolder::Create("assay-in-situ-test-");
+    ASSERT_TRUE(folder.ok());
+    folder_ = new TemporaryFolder(std::move(folder).value());
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static Artifact Build(const std::string& source, const std::string& name) {
+    return BuildToy(contract_, folder_->path() / "cache", source, name);
+  }
+  // The toy is its own producer and consumer: what one wrote as y the next reads as x.
+  static NeighbourKernel Beside(const std::string& source, const std::string& name) {
+    NeighbourKernel kernel;
+    kernel.contract = std::shared_ptr<const Contract>(&contract_, [](const Contract*) {});
+    kernel.shape = WorkloadShape(contract_, contract_.workloads[0]).value();
+    kernel.artifact = Build(source, name);
+    kernel.output = "y";
+    kernel.input = "x";
+    return kernel;
+  }
+  static Result<GroupResult> RunGroup(const std::vector<Arm>& arms, Surroundings around, Auditor& audit) {
+    GroupRunner runner(contract_, contract_.workloads[0], WorkloadShape(contract_, contract_.workloads[0]).value(),
+                       std::move(around), audit, Seed::FromNumber(3));
+    return runner.Run(0, arms, {.threads = 1, .depth = Depth::kRank, .limits = UnitLimits::OfThisMachine()});
+  }
+
+  static inline const Contract contract_ = InSitu();
+  static inline TemporaryFolder* folder_ = nullptr;
+};
+
+Arm Of(const Artifact& artifact) { return {.name = artifact.name, .artifact = &artifact, .planted_name = {}}; }
+
+TEST_F(LiveInSitu, UnitsAreSumsOverProducerKernelAndConsumer) {
+  const Artifact a = Build(CountingKernel(kFast), "a"), b = Build(CountingKernel(kFast + 1), "b");
+  FullAudit audit;
+  auto group =
+      RunGroup({Of(a), Of(b)}, {Beside(ToyKernel(), "producer"), Beside(CountingKernel(kSlow), "consumer")}, audit);
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_TRUE(group.value().rejected.empty()) << group.value().rejected[0].second.evidence;
+  std::map<std::string, int> units;
+  int mostly_beside = 0;
+  for (const RawUnit& unit : group.value().units) {
+    ++units[unit.arm];
+    EXPECT_EQ(unit.calls, 1);  // short as it is: the next producer's call would come between
+    EXPECT_FALSE(unit.gated);
+    EXPECT_LT(unit.own_ns, unit.wall_ns);
+    mostly_beside += 2 * unit.own_ns < unit.wall_ns - unit.null_ns ? 1 : 0;
+  }
+  EXPECT_EQ(units, (std::map<std::string, int>{{"a", 6}, {"b", 6}}));
+  // The consumer counts forty times as far as the kernels do.
+  EXPECT_GT(mostly_beside, 6);
+  // Each call of the arms is compared, on the numbers that the producer left there, no call of the neighbours: the
+  // same content reaches each of the two arms once.
+  EXPECT_GT(audit.audited, 12);
+  for (const auto& [content, times] : audit.seen) EXPECT_LE(times, 2);
+}
+
+TEST_F(LiveInSitu, WithoutNeighboursAllOfItIsTheKernels) {
+  const Artifact a = Build(CountingKernel(kFast), "a");
+  FullAudit audit;
+  auto group = RunGroup({Of(a)}, {}, audit);
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ASSERT_FALSE(group.value().units.empty());
+  for (const RawUnit& unit : group.value().units) EXPECT_EQ(unit.own_ns, 0);
+}
+
+TEST_F(LiveInSitu, TheInputIsWhatTheProducerWroteAndTheConsumersWhatTheKernelWrote) {
+  const std::string counts = ToyKernel("for (int64_t i = 0; i < T * N; ++i) y[i] = i; return;");
+  // Two times five, and one: else this consumer falls.
+  const std::string expects = ToyKernel("if (x[5] != 11.0f) __builtin_trap();");
+  const struct {
+    const char* name;
+    std::string source;
+    bool refused;
+  } cases[] = {
+      {"right", ToyKernel(), false},
+      {"of an input that is not there", ToyKernel("for (int64_t i = 0; i < T * N; ++i) y[i] = i; return;"), true},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Artifact kernel = Build(c.source, "kernel");
+    Believer audit;
+    auto group = RunGroup({Of(kernel)}, {Beside(counts, "counts"), Beside(expects, "expects")}, audit);
+    ASSERT_TRUE(group.ok()) << group.error().message;
+    EXPECT_EQ(audit.inputs.size(), 1U);
+    EXPECT_EQ(audit.inputs.begin()->first, 5.0F);
+    EXPECT_TRUE(audit.structured);  // nobody drew these mantissas
+    ASSERT_EQ(!group.value().rejected.empty(), c.refused);
+    if (!c.refused) continue;
+    const Rejected& why = group.value().rejected[0].second;
+    EXPECT_EQ(why.reason, Reason::kAuditMismatch);
+    EXPECT_THAT(why.evidence, HasSubstr("failed on what this kernel left for it"));
+  }
+}
+
+TEST_F(LiveInSitu, HostileKernelsAreFoundOut) {
+  const Artifact honest = Build(CountingKernel(kFast), "honest");
+  const struct {
+    const char* name;
+    std::string source;
+    std::vector<Reason> reasons;
+  } cases[] = {
+      {"writes its input", ToyKernel("const_cast<float*>(x)[0] = 1;"), {Reason::kWroteInput, Reason::kCrash}},
+      {"writes around its input, where the producer's guards are",
+       ToyKernel("const_cast<float*>(x)[T * N] = 1;"),
+       {Reason::kWroteInput, Reason::kWroteOutside, Reason::kCrash}},
+      {"answers for the input of the call before",
+       ToyKernel("static float kept[4096]; for (int i = 0; i < 4096; ++i) { const float now = x[i]; y[i] = 2.0f * "
+                 "kept[i] + bias; kept[i] = now; } return;"),
+       {Reason::kAuditMismatch}},
+      {"answers without looking",
+       ToyKernel("for (int64_t i = 0; i < T * N; ++i) y[i] = bias; return;"),
+       {Reason::kAuditMismatch}},
+      {"writes a slot that it was not given",
+       ToyKernel("for (long i = 0; i < 3 * T * ldy; ++i) y[i] = x[i % (T * N)];"),
+       {Reason::kWroteOutside, Reason::kCrash}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Artifact bad = Build(c.source, "bad");
+    FullAudit audit;
+    auto group =
+        RunGroup({Of(honest), Of(bad)}, {Beside(ToyKernel(), "producer"), Beside(ToyKernel(), "consumer")}, audit);
+    ASSERT_TRUE(group.ok()) << group.error().message;
+    ASSERT_EQ(group.value().rejected.size(), 1U);
+    EXPECT_EQ(group.value().rejected[0].first, "bad");
+    const Rejected& why = group.value().rejected[0].second;
+    EXPECT_THAT(c.reasons, ::testing::Contains(why.reason)) << Name(why.reason) << ": " << why.evidence;
+    EXPECT_EQ(std::count_if(group.value().units.begin(), group.value().units.end(),
+                            [](const RawUnit& u) { return u.arm == "honest"; }),
+              6);
+  }
+}
+
+TEST_F(LiveInSitu, AProducerThatFailsIsNobodysCandidate) {
+  const Artifact honest = Build(ToyKernel(), "honest");
+  FullAudit audit;
+  auto group = RunGroup({Of(honest)}, {Beside(ToyKernel("__builtin_trap();"), "producer"), {}}, audit);
+  ASSERT_FALSE(group.ok());
+  EXPECT_THAT(group.error().message, HasSubstr("toy (producer), which runs beside the kernels"));
+}
+
+}  // namespace
+}  // namespace assay
