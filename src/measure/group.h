@@ -17,6 +17,7 @@
 #include "contract/shape.h"
 #include "measure/environment.h"
 #include "measure/plan.h"
+#include "measure/probe.h"
 #include "record/seams.h"
 #include "record/timing.h"
 
@@ -47,6 +48,7 @@ struct GroupResult {
   Disturbance disturbance;
   bool disturbed = false;  // by others, never by an arm
   std::string why_disturbed;
+  std::optional<double> slowed;        // by how much probes took longer than usual, as a share; none: not probed
   std::map<std::string, double> pace;  // arm -> seconds of a call, as planned with
 };
 
@@ -54,6 +56,7 @@ struct GroupOptions {
   int threads = 1;  // of this workload
   Depth depth = Depth::kDecide;
   UnitLimits limits;
+  Prober prober = ProbeProcessors;  // another in tests
 };
 
 // Restart groups of one contract and one workload.  A group is one draw of environment, placement,
@@ -82,7 +85,8 @@ class GroupRunner {
   Auditor& auditor_;
   Seed seed_;
   uint64_t draws_ = 0;
-  std::map<Digest, double> pace_;      // seconds a call of artifacts seen before, by the hash of their bytes
+  std::map<Digest, double> pace_;  // seconds a call of artifacts seen before, by the hash of their bytes
+  ProbeLog probes_;
   std::unique_ptr<InputDraw> inputs_;  // kept, so that its pages are not made anew for each group
 };
 

@@ -228,6 +228,9 @@ RawUnit UnitFrom(const Json& j) {
           As(j.at(5)), As(j.at(6)), As(j.at(7)), As(j.at(8)), j.size() > 9 && Get<bool>(j.at(9))};
 }
 
+Ordered ToJson(const GroupProbe& p) { return {p.group, p.workload, Number(p.slowed)}; }
+GroupProbe ProbeFrom(const Json& j) { return {As(j.at(0)), As(j.at(1)), Real(j.at(2))}; }
+
 Ordered ToJson(const Ranked& r) {
   return {{"artifact", r.artifact},
           {"log_ratio", Number(r.log_ratio)},
@@ -260,6 +263,7 @@ Ordered ToJson(const DecisionReport& r) {
           {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
           {"control_found", r.control_found},
           {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })},
+          {"probes", List(r.probes, [](const GroupProbe& p) { return ToJson(p); })},
           {"seconds_spent", Number(r.seconds_spent)}};
 }
 DecisionReport ReportFrom(const Json& j) {
@@ -284,6 +288,8 @@ DecisionReport ReportFrom(const Json& j) {
   r.aa_high = Real(j.at("aa").at("high"));
   Take(r.control_found, j.at("control_found"));
   r.units = FromList<RawUnit>(j.at("units"), UnitFrom);
+  // Rows of before anything was probed between units have none.
+  if (j.contains("probes")) r.probes = FromList<GroupProbe>(j.at("probes"), ProbeFrom);
   r.seconds_spent = Real(j.at("seconds_spent"));
   return r;
 }
