@@ -96,6 +96,44 @@ TEST_F(LiveClock, AGroupGivesEachArmItsUnitsAndAuditsEveryCall) {
   for (const auto& [content, times] : audit_.seen) EXPECT_LE(times, 3);
 }
 
+TEST_F(LiveClock, AMachineThatRanSlowerSpoilsTheGroupWhateverTheArmsDid) {
+  const Artifact a = Build(CountingKernel(kFast), "a"), b = Build(CountingKernel(kFast + 1), "b");
+  auto courses = CoursesOf(contract_, {}, 0, audit_, Seed::FromNumber(9));
+  ASSERT_TRUE(courses.ok()) << courses.error().message;
+  double seconds = 20e-6;
+  int probed = 0;
+  // All processors, so that each group knows how they were in the one before.
+  GroupOptions options{.threads = static_cast<int>(AllowedProcessors().size()),
+                       .depth = Depth::kRank,
+                       .limits = UnitLimits::OfThisMachine()};
+  options.prober = [&](const std::vector<int>& processors) {
+    ++probed;
+    return std::vector<ProbeTimes>(processors.size(), {seconds, seconds});
+  };
+  // Both, so that each round has one: whom a busy machine makes look slow gets few units.
+  std::vector<Arm> arms = {Of(a), Of(b)};
+  for (Arm& arm : arms) arm.trusted = true;
+  const auto play = [&](int group, const std::vector<Arm>& with) {
+    auto result = courses.value()[0].runner->Run(group, with, options);
+    ASSAY_CHECK(result.ok());
+    return std::move(result).value();
+  };
+  int group = 0;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(play(group++, arms).slowed, 0);
+  const int rounds = probed / group;
+  EXPECT_GE(rounds, 6) << "one a round";
+  seconds = 22e-6;
+  const GroupResult slow = play(group++, arms);
+  EXPECT_NEAR(slow.disturbance.slowed, 0.1, 1e-9);
+  EXPECT_TRUE(slow.disturbed);
+  EXPECT_NE(slow.why_disturbed.find("10.0 % longer than usual"), std::string::npos) << slow.why_disturbed;
+
+  // Without a trusted arm nothing is probed: a candidate could cause it.
+  probed = 0;
+  EXPECT_FALSE(play(group++, {Of(a), Of(b)}).slowed);
+  EXPECT_EQ(probed, 0);
+}
+
 TEST_F(LiveClock, EveryArmsFailureIsItsOwn) {
   const Artifact honest = Build(CountingKernel(kFast), "honest");
   const struct {

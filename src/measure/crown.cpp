@@ -61,6 +61,7 @@ class Crowning {
   DecisionDesign design_;
   Power power_;
   std::vector<RawUnit> units_;
+  std::vector<GroupProbe> probes_;
   std::vector<Decision> dropped_;  // references that were refused while timed
   std::optional<RunRates> rates_;
   std::optional<Rejected> refused_;
@@ -196,6 +197,7 @@ void Crowning::DropReference(const std::string& name, const Rejected& why) {
 Result<bool> Crowning::RunCourse(Course& course, int group) {
   ASSAY_TRY(const GroupResult result, course.runner->Run(group, ArmsOn(course), OptionsOf(course, Depth::kDecide)));
   units_.insert(units_.end(), result.units.begin(), result.units.end());
+  if (result.slowed) probes_.push_back({group, course.workload->name, *result.slowed});
   for (const auto& [arm, why] : result.rejected) {
     const bool of_winner = arm == design_.winner || arm == design_.copy;
     if (of_winner && !refused_) refused_ = why;
@@ -263,6 +265,7 @@ Status Crowning::RunCensus(const Evidence& evidence) {
       quiet = quiet && (!result.disturbed || !state_.options.redraw);
       for (RawUnit& unit : result.units) unit.census = true;
       units_.insert(units_.end(), result.units.begin(), result.units.end());
+      if (result.slowed) probes_.push_back({group, course.workload->name, *result.slowed});
       // A group in which somebody was refused says nothing of the winner's speed.
       quiet = quiet && result.rejected.empty();
       for (const auto& [arm, why] : result.rejected) {
@@ -360,6 +363,7 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
   report.aa_high = evidence.aa_high;
   report.control_found = evidence.control_found;
   report.units = std::move(units_);
+  report.probes = std::move(probes_);
   report.seconds_spent = spent_.Seconds();
   return report;
 }

@@ -274,12 +274,16 @@ bool Disturbed(const Disturbance& disturbance, int processors) {
   const double allowance = 2 * TickSeconds() * processors;
   const double available = disturbance.wall_seconds * processors;
   return disturbance.foreign_seconds > allowance + kForeignShare * available ||
-         disturbance.steal_seconds > allowance + kStealShare * available;
+         disturbance.steal_seconds > allowance + kStealShare * available || !(disturbance.slowed <= kProbeShare);
 }
 
 std::string Disturbance::Describe() const {
-  return fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s",
-                     foreign_seconds, wall_seconds, steal_seconds);
+  std::string text =
+      fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s",
+                  foreign_seconds, wall_seconds, steal_seconds);
+  if (!(slowed <= kProbeShare))
+    text += fmt::format("; fixed work of our own between the units took {:.1f} % longer than usual", 100 * slowed);
+  return text;
 }
 
 }  // namespace assay

@@ -61,6 +61,7 @@ struct Disturbance {
   double wall_seconds = 0;
   double foreign_seconds = 0;  // busy on the measured processors beyond our own tree
   double steal_seconds = 0;
+  double slowed = 0;  // by how much our own probes between the units took longer than usual, as a share
   std::string Describe() const;
 };
 // `self_elsewhere`: this process kept to processors that are not measured, so that of its time only what OwnTime
@@ -71,6 +72,9 @@ Disturbance Between(const CpuSnapshot& before, const CpuSnapshot& after, bool se
 // Beyond it, more than 5 % of the wall time in foreign hands (or 2 % stolen) spoils a group.
 inline constexpr double kForeignShare = 0.05;
 inline constexpr double kStealShare = 0.02;
+// A machine that does fixed work 5 % slower than usual has lost as much as one of which others hold 5 %, and need not
+// have told the guest: its host runs more on the same cores, or has lowered the clock.
+inline constexpr double kProbeShare = kForeignShare;
 bool Disturbed(const Disturbance& disturbance, int processors);
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -29,11 +30,23 @@ TEST(Disturbed, AsksForMoreThanTheCountersCanErr) {
       {"on two processors there is twice as much", {1.0, 0.13, 0}, 2, false},
       {"just inside 2 % stolen", {1.0, 0, 0.039}, 1, false},
       {"stolen", {1.0, 0, 0.041}, 1, true},
+      {"probes just inside 5 %", {1.0, 0, 0, 0.05}, 1, false},
+      {"probes that took longer", {1.0, 0, 0, 0.051}, 1, true},
+      {"on two processors no less", {1.0, 0, 0, 0.051}, 2, true},
+      {"probes that are no number", {1.0, 0, 0, std::numeric_limits<double>::quiet_NaN()}, 1, true},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     EXPECT_EQ(Disturbed(c.seen, c.processors), c.disturbed);
   }
+}
+
+TEST(Disturbance, SaysWhichItWas) {
+  const Disturbance quiet{2.0, 0.5, 0.25, 0.04}, slow{2.0, 0, 0, 0.123};
+  EXPECT_EQ(quiet.Describe(), "other processes used 0.50 s of the measured cores in 2.00 s, the host took 0.25 s");
+  EXPECT_NE(slow.Describe().find("fixed work of our own between the units took 12.3 % longer than usual"),
+            std::string::npos)
+      << slow.Describe();
 }
 
 TEST(Between, KnowsOurOwnTimeFromAStrangers) {

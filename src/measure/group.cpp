@@ -258,9 +258,17 @@ Status GroupRunner::Group::RunRounds(UnitKind kind) {
   for (const Turn& turn : turns_) counts.push_back(gated ? turn.plan.gated : turn.plan.units);
   for (const std::vector<int>& round : BalancedRounds(counts, stream_)) {
     ASSAY_TRY_STATUS(Drawn(gated ? 1 : static_cast<size_t>(calls_)));
-    for (const int number : round) {
-      const Turn& turn = turns_[static_cast<size_t>(number)];
+    const auto trusted = [&](int number) {
+      const size_t arm = turns_[static_cast<size_t>(number)].arm;
+      return Alive(arm) && arms_[arm].trusted;
+    };
+    const auto last = std::find_if(round.rbegin(), round.rend(), trusted);
+    for (auto at = round.begin(); at != round.end(); ++at) {
+      const Turn& turn = turns_[static_cast<size_t>(*at)];
       if (Alive(turn.arm)) ASSAY_TRY_STATUS(RunTurn(turn, gated ? 1 : turn.plan.calls, kind));
+      // Right behind a trusted unit: what a candidate's unit did to the clock or to a cache is over by then.  Without
+      // such an arm nothing is probed, or a candidate could have its bad groups drawn again.
+      if (last != round.rend() && at + 1 == last.base()) runner_.probes_.Add(draw_.cpus, options_.prober(draw_.cpus));
     }
   }
   return Ok();
@@ -291,6 +299,8 @@ Result<GroupResult> GroupRunner::Group::Run() {
   contestants_.clear();
   ASSAY_TRY(const CpuSnapshot after, TakeCpuSnapshot(draw_.cpus));
   result_.disturbance = Between(before, after, !free_.empty());
+  result_.slowed = runner_.probes_.EndGroup();
+  result_.disturbance.slowed = result_.slowed.value_or(0);
   if (Disturbed(result_.disturbance, static_cast<int>(draw_.cpus.size()))) {
     result_.disturbed = true;
     result_.why_disturbed = result_.disturbance.Describe();

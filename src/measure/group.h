@@ -19,6 +19,7 @@
 #include "measure/chain.h"
 #include "measure/environment.h"
 #include "measure/plan.h"
+#include "measure/probe.h"
 #include "record/seams.h"
 #include "record/timing.h"
 
@@ -49,6 +50,7 @@ struct GroupResult {
   Disturbance disturbance;
   bool disturbed = false;  // by others, never by an arm
   std::string why_disturbed;
+  std::optional<double> slowed;        // by how much probes took longer than usual, as a share; none: not probed
   std::map<std::string, double> pace;  // arm -> seconds of a call, as planned with
 };
 
@@ -57,6 +59,7 @@ struct GroupOptions {
   Depth depth = Depth::kDecide;
   UnitLimits limits;
   int regime = -1;  // all values of this kind (PureRegimes); -1: the contract's mixture
+  Prober prober = ProbeProcessors;  // another in tests
 };
 
 // Restart groups of one contract and one workload.  A group is one draw of environment, placement,
@@ -99,6 +102,7 @@ class GroupRunner {
   std::map<Digest, double> pace_;  // seconds a call of artifacts seen before, by the hash of their bytes
   std::vector<Source> sources_;
   std::vector<InputDraw> inputs_;  // kept, so that their pages are not made anew for each group
+  ProbeLog probes_;
 };
 
 }  // namespace assay

@@ -275,6 +275,9 @@ RawUnit UnitFrom(const Json& j) {
           j.size() > 12 ? Get<int64_t>(j.at(12)) : 0};
 }
 
+Ordered ToJson(const GroupProbe& p) { return {p.group, p.workload, Number(p.slowed)}; }
+GroupProbe ProbeFrom(const Json& j) { return {As(j.at(0)), As(j.at(1)), Real(j.at(2))}; }
+
 Ordered ToJson(const Ranked& r) {
   return {{"artifact", r.artifact},
           {"log_ratio", Number(r.log_ratio)},
@@ -310,6 +313,7 @@ Ordered ToJson(const DecisionReport& r) {
           {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
           {"control_found", r.control_found},
           {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })},
+          {"probes", List(r.probes, [](const GroupProbe& p) { return ToJson(p); })},
           {"seconds_spent", Number(r.seconds_spent)}};
 }
 DecisionReport ReportFrom(const Json& j) {
@@ -337,6 +341,8 @@ DecisionReport ReportFrom(const Json& j) {
   r.aa_high = Real(j.at("aa").at("high"));
   Take(r.control_found, j.at("control_found"));
   r.units = FromList<RawUnit>(j.at("units"), UnitFrom);
+  // Rows of before anything was probed between units have none.
+  if (j.contains("probes")) r.probes = FromList<GroupProbe>(j.at("probes"), ProbeFrom);
   r.seconds_spent = Real(j.at("seconds_spent"));
   return r;
 }

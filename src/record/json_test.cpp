@@ -73,6 +73,7 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   report.design.most_groups = 14;
   report.power = {0.01, 0.03, 9.5, 12, 2};
   report.units = {Unit()};
+  report.probes = {{3, "w", 0.07}};
   report.rates.read_bytes = 3;
   report.rates.threads = 2;
   report.rates.peaks = {{"i8", 4, 5}};
@@ -83,6 +84,8 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   EXPECT_EQ(DecisionReportJson(back.value()), DecisionReportJson(report));
   EXPECT_EQ(back.value().design.references, report.design.references);
   EXPECT_EQ(back.value().power.seconds, 12);
+  ASSERT_EQ(back.value().probes.size(), 1U);
+  EXPECT_EQ(back.value().probes[0].slowed, 0.07);
   ASSERT_EQ(back.value().floors.size(), 2U);
   EXPECT_TRUE(back.value().floors[0].calibrated);
   EXPECT_FALSE(back.value().floors[1].calibrated);

@@ -71,6 +71,13 @@ struct Ranking {
   double seconds_spent = 0;
 };
 
+// What the clock's own fixed work between the units of a group said of the machine.
+struct GroupProbe {
+  int group = 0;
+  std::string workload;
+  double slowed = 0;  // share by which it took longer than usual
+};
+
 enum class DecisionKind { kFaster, kSlower, kSame, kUndecided, kUnstable };
 std::string_view Name(DecisionKind decision);
 // Of how two arms compare; the other kinds say that nothing is known.
@@ -191,6 +198,7 @@ struct DecisionReport {
   double aa_low = 0, aa_high = 0;          // the witness against itself, ln
   bool control_found = false;              // the planted 3 % was found
   std::vector<RawUnit> units;
+  std::vector<GroupProbe> probes;  // of the groups that were probed
   double seconds_spent = 0;
 };
 using DecideOutcome = std::variant<DecisionReport, Rejected>;

@@ -15,6 +15,7 @@
 #include "app/cli/workshop.h"
 #include "base/text.h"
 #include "measure/decide.h"
+#include "measure/environment.h"
 #include "measure/figures.h"
 #include "numerics/statistics.h"
 #include "report/summary.h"
@@ -117,6 +118,18 @@ void ExplainShares(std::span<const RawUnit> units, size_t width) {
   }
 }
 
+std::string ProbeLine(std::span<const GroupProbe> probes) {
+  if (probes.empty()) return "nothing was probed between the units";
+  const auto slowest = std::max_element(probes.begin(), probes.end(),
+                                        [](const GroupProbe& a, const GroupProbe& b) { return a.slowed < b.slowed; });
+  const auto beyond =
+      std::count_if(probes.begin(), probes.end(), [](const GroupProbe& p) { return !(p.slowed <= kProbeShare); });
+  return fmt::format(
+      "fixed work of our own between the units: at most {:.1f} % longer than usual (group {}, {}); beyond {:.0f} % in "
+      "{} of {} groups",
+      100 * slowest->slowed, slowest->group, slowest->workload, 100 * kProbeShare, beyond, probes.size());
+}
+
 // True when what is stored is what its units say.
 bool ExplainReport(const DecisionReport& report, size_t width) {
   const Evidence again = DecideFromUnits(report.units, report.design);
@@ -131,6 +144,7 @@ bool ExplainReport(const DecisionReport& report, size_t width) {
                          : again.control_found              ? "found"
                                                             : "NOT found"),
              width, "", "  "));
+  Print(Wrap(ProbeLine(report.probes), width, "", "  "));
   for (const Decision& decision : report.decisions) ExplainDecision(decision, report, width);
   ExplainShares(report.units, width);
   return same;
