@@ -637,8 +637,9 @@ std::string VerdictJson(const Attempt& attempt, const std::string& contract, con
   return Dump(out, 2) + "\n";
 }
 
-std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons, const std::string& contract,
-                      const Machine& machine, const Versions& versions) {
+std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons,
+                      std::span<const Artifact> arms, const std::string& contract, const Machine& machine,
+                      const Versions& versions) {
   Ordered list = Ordered::array();
   for (const Comparison& one : comparisons) {
     const Decision& d = one.decision;
@@ -651,10 +652,13 @@ std::string BenchJson(const DecisionReport& last, std::span<const Comparison> co
                     {"workload", d.workload},
                     {"note", d.note}});
   }
+  Ordered compared = Ordered::array();
+  for (const Artifact& arm : arms) compared.push_back({{"name", arm.name}, {"file_hash", arm.file_hash}});
   Ordered out = {{"format", "assay.bench.1"},
                  {"contract", contract},
                  {"machine", ToJson(machine)},
                  {"versions", versions},
+                 {"arms", compared},
                  {"comparisons", list}};
   out.update(ToJson(last));
   return Dump(out, 2) + "\n";

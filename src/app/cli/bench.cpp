@@ -76,7 +76,7 @@ Result<Pair> KernelsOf(Workshop& shop, const BenchArguments& arguments) {
 
 // Everything that was asked for as a file; of repeated comparisons the raw units of the last.
 Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
-                  std::span<const Comparison> comparisons) {
+                  std::span<const Comparison> comparisons, std::span<const Artifact> arms) {
   const std::string& contract = shop.contract.name;
   if (!arguments.csv.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.csv, UnitsCsv(last)));
   if (!arguments.hyperfine.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.hyperfine, HyperfineJson(last)));
@@ -86,7 +86,7 @@ Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const D
   if (!arguments.google_benchmark.empty())
     ASSAY_TRY_STATUS(WriteJson(arguments.google_benchmark, GoogleBenchmarkJson(last, contract, machine)));
   if (arguments.json.empty()) return Ok();
-  return WriteJson(arguments.json, BenchJson(last, comparisons, contract, machine, VersionsHere(shop.contract)));
+  return WriteJson(arguments.json, BenchJson(last, comparisons, arms, contract, machine, VersionsHere(shop.contract)));
 }
 
 // At most one of the files may be standard output, and then nothing else is.
@@ -132,10 +132,16 @@ Result<int> Command(const BenchArguments& arguments) {
     if (arguments.repeat > 1) progress.Remark(ComparisonLine(number + 1, comparisons.back()));
   }
   progress.Close();
-  ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons));
+  const Artifact arms[] = {passed_a.verified->artifact(), passed_b.verified->artifact()};
+  ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons, arms));
   if (!to_stdout) {
     Print(arguments.repeat > 1 ? ComparisonsText(comparisons, pair.a.label, pair.b.label, OutputWidth())
                                : BenchText(report, pair.a.label, pair.b.label, OutputWidth()));
+    for (const NamedKernel* kernel : {&pair.a, &pair.b}) {
+      const bool twice = arguments.aa && kernel == &pair.b;
+      if (!kernel->object.empty() && !twice)
+        Print("  not asked of " + kernel->label + ": what only a source can be asked\n");
+    }
   }
   return AllDecided(comparisons) ? kDone : kNoVerdict;
 }

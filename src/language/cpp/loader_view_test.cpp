@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hostile shared objects: a good one, changed byte by byte to what a linker would never write.
+#include "language/cpp/loader_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "base/file.h"
+#include "language/cpp/builder.h"
+#include "language/cpp/compile.h"
+#include "language/cpp/policy.h"
+#include "language/cpp/toolchain.h"
+#include "language/testing/toy_contract.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Every table that the loader knows: both hash tables, relative relocations, calls into two libraries, data, zeroed data.
+constexpr const char* kSource = R"(#include <math.h>
+#include <stdlib.h>
+static const char* volatile names[] = {"a", "b", "c"};
+static volatile float kept[1024];
+extern "C" void toy(const float* x, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = expf(x[i]) + static_cast<float>(atoi(names[i % 3])) + kept[i % 1024];
+}
+)";
+
+FilePolicy Policy() {
+  FilePolicy policy;
+  policy.required_exports = {"toy"};
+  return policy;
+}
+
+const std::string& GoodObject() {
+  static const std::string bytes = [] {
+    if (!PrimaryToolchain().ok()) return std::string();
+    CompileJob job;
+    job.toolchain = &PrimaryToolchain().value();
+    job.source = kSource;
+    job.flags = {"-O1"};
+    job.link_flags = {"-Wl,--hash-style=both"};
+    job.policy = Policy();
+    auto built = Compile(job);
+    if (!built.ok()) return std::string();
+    if (const auto* rejected = std::get_if<Rejected>(&built.value())) {
+      ADD_FAILURE() << rejected->evidence;
+      return std::string();
+    }
+    return std::get<CompiledFile>(std::move(built).value()).bytes;
+  }();
+  return bytes;
+}
+
+// A file to change.  Indices and tags that are not there are a broken test, and throw.
+class Forgery {
+ public:
+  explicit Forgery(std::string good) : bytes(std::move(good)) {}
+
+  template <typename T>
+  T Get(uint64_t offset) const {
+    T value;
+    std::memcpy(&value, &bytes.at(offset + sizeof(T) - 1) - (sizeof(T) - 1), sizeof(T));
+    return value;
+  }
+  template <typename T>
+  void Put(uint64_t offset, T value) {
+    std::memcpy(&bytes.at(offset + sizeof(T) - 1) - (sizeof(T) - 1), &value, sizeof(T));
+  }
+  template <typename T>
+  void Change(uint64_t offset, const std::function<void(T&)>& change) {
+    T value = Get<T>(offset);
+    change(value);
+    Put(offset, value);
+  }
+  void Header(const std::function<void(Elf64_Ehdr&)>& change) { Change<Elf64_Ehdr>(0, change); }
+  // The number-th segment of this type, in the order of the file.
+  uint64_t SegmentAt(uint32_t type, int number = 0) const {
+    const auto header = Get<Elf64_Ehdr>(0);
+    for (uint64_t i = 0; i < header.e_phnum; ++i) {
+      const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+      if (Get<Elf64_Phdr>(at).p_type == type && number-- == 0) return at;
+    }
+    throw std::out_of_range("no such segment");
+  }
+  Elf64_Phdr Segment(uint32_t type) const { return Get<Elf64_Phdr>(SegmentAt(type)); }
+  void Segment(uint32_t type, const std::function<void(Elf64_Phdr&)>& change) {
+    Change<Elf64_Phdr>(SegmentAt(type), change);
+  }
+  // The loaded segment that has these rights.
+  uint64_t LoadAt(uint32_t flags) const {
+    for (int i = 0;; ++i) {
+      const uint64_t at = SegmentAt(PT_LOAD, i);
+      if (Get<Elf64_Phdr>(at).p_flags == flags) return at;
+    }
+  }
+  Elf64_Phdr Load(uint32_t flags) const { return Get<Elf64_Phdr>(LoadAt(flags)); }
+  void Load(uint32_t flags, const std::function<void(Elf64_Phdr&)>& change) { Change<Elf64_Phdr>(LoadAt(flags), change); }
+
+  uint64_t EntryAt(int64_t tag) const {
+    for (uint64_t at = Segment(PT_DYNAMIC).p_offset;; at += sizeof(Elf64_Dyn)) {
+      const auto entry = Get<Elf64_Dyn>(at);
+      if (entry.d_tag == tag) return at;
+      if (entry.d_tag == DT_NULL) throw std::out_of_range("no such dynamic entry");
+    }
+  }
+  uint64_t Dynamic(int64_t tag) const { return Get<Elf64_Dyn>(EntryAt(tag)).d_un.d_val; }
+  void Dynamic(int64_t tag, uint64_t value) { Put(EntryAt(tag), Elf64_Dyn{tag, {value}}); }
+  // Into the room that the linker leaves at the end of the segment.
+  void Add(int64_t tag, uint64_t value) {
+    const uint64_t at = EntryAt(DT_NULL);
+    const Elf64_Phdr segment = Segment(PT_DYNAMIC);
+    if (at + 2 * sizeof(Elf64_Dyn) > segment.p_offset + segment.p_filesz) throw std::out_of_range("no room");
+    Put(at, Elf64_Dyn{tag, {value}});
+  }
+  uint64_t OffsetOf(uint64_t address) const {
+    for (int i = 0;; ++i) {
+      const auto load = Get<Elf64_Phdr>(SegmentAt(PT_LOAD, i));
+      if (address >= load.p_vaddr && address < load.p_vaddr + load.p_filesz)
+        return load.p_offset + (address - load.p_vaddr);
+    }
+  }
+  uint64_t TableAt(int64_t tag) const { return OffsetOf(Dynamic(tag)); }
+  // Of a name in the string table.
+  uint64_t StringOf(const std::string& name) const {
+    const std::string strings = bytes.substr(TableAt(DT_STRTAB), Dynamic(DT_STRSZ));
+    const size_t at = strings.find('\0' + name + '\0');
+    if (at == std::string::npos) throw std::out_of_range("no such string");
+    return at + 1;
+  }
+  void Symbol(const std::string& name, const std::function<void(Elf64_Sym&)>& change) {
+    const uint64_t wanted = StringOf(name);
+    uint64_t at = TableAt(DT_SYMTAB);
+    while (Get<Elf64_Sym>(at).st_name != wanted) at += sizeof(Elf64_Sym);
+    Change<Elf64_Sym>(at, change);
+  }
+  void Relocation(int64_t table, const std::function<void(Elf64_Rela&)>& change) {
+    Change<Elf64_Rela>(TableAt(table), change);
+  }
+  void RelocationType(int64_t table, uint32_t type) {
+    Relocation(table, [type](Elf64_Rela& one) { one.r_info = ELF64_R_INFO(ELF64_R_SYM(one.r_info), type); });
+  }
+  // A segment that no loader needs becomes another.
+  void Instead(const Elf64_Phdr& segment) { Put(SegmentAt(PT_GNU_EH_FRAME), segment); }
+  void InsteadOfType(uint32_t type) {
+    Segment(PT_GNU_EH_FRAME, [type](Elf64_Phdr& one) { one.p_type = type; });
+  }
+  void Strip() {
+    Header([](Elf64_Ehdr& header) { header.e_shoff = header.e_shnum = header.e_shstrndx = 0; });
+  }
+  // A DT_RELR of two words, where the unwinder's table was.
+  void Packed(uint64_t first, uint64_t second) {
+    const Elf64_Phdr place = Segment(PT_GNU_EH_FRAME);
+    Put(place.p_offset, first);
+    Put(place.p_offset + sizeof first, second);
+    Add(DT_RELR, place.p_vaddr);
+    Add(DT_RELRSZ, sizeof first + sizeof second);
+    Add(DT_RELRENT, sizeof first);
+  }
+
+  std::string bytes;
+};
+
+struct ForgeryRow {
+  const char* name;
+  std::function<void(Forgery&)> forge;
+  const char* evidence;  // "": accepted
+};
+
+// Two readings of one file.
+const ForgeryRow kReadings[] = {
+    {"stripped of its section table", [](Forgery& f) { f.Strip(); }, ""},
+    {"a section table that makes no sense", [](Forgery& f) { f.Header([](Elf64_Ehdr& h) { h.e_shoff = 7; }); }, ""},
+    {"constructors that no section table shows",
+     [](Forgery& f) {
+       f.Strip();
+       f.Add(DT_INIT_ARRAY, f.Load(PF_R | PF_W).p_vaddr);
+       f.Add(DT_INIT_ARRAYSZ, 8);
+     },
+     "has constructors (.init_array)"},
+    {"a second dynamic segment", [](Forgery& f) { f.Instead(f.Segment(PT_DYNAMIC)); }, "has 2 segments PT_DYNAMIC"},
+    {"no dynamic segment", [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_type = PT_NULL; }); },
+     "no dynamic segment"},
+    {"a dynamic segment that is cut short",
+     [](Forgery& f) {
+       f.Add(DT_INIT, f.Load(PF_R | PF_X).p_vaddr);
+       f.Segment(PT_DYNAMIC, [&](Elf64_Phdr& p) { p.p_filesz = p.p_memsz = f.EntryAt(DT_INIT) - p.p_offset; });
+     },
+     "without DT_NULL"},
+    {"a dynamic segment that is longer in memory",
+     [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_memsz += 16; }); }, "bytes in memory and"},
+    {"a dynamic segment elsewhere in the file",
+     [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_offset -= 16; }); }, "not what is mapped there"},
+    {"a dynamic segment in zeroed memory",
+     [](Forgery& f) {
+       f.Segment(PT_DYNAMIC, [&](Elf64_Phdr& p) {
+         p.p_vaddr = f.Load(PF_R | PF_W).p_vaddr + f.Load(PF_R | PF_W).p_filesz;
+       });
+     },
+     "not what is mapped there"},
+    {"a dynamic segment off its alignment",
+     [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_vaddr += 4, p.p_offset += 4, p.p_filesz -= 4, p.p_memsz -= 4; }); },
+     "not aligned"},
+    {"one entry twice", [](Forgery& f) { f.Add(DT_SYMTAB, f.Dynamic(DT_SYMTAB)); }, "two dynamic entries 0x6"},
+    {"many program headers", [](Forgery& f) { f.Header([](Elf64_Ehdr& h) { h.e_phnum = 0xffff; }); },
+     "has 65535 program headers"},
+    {"program headers at an odd place", [](Forgery& f) { f.Header([](Elf64_Ehdr& h) { h.e_phoff += 1; }); }, "at 0x41"},
+    {"program headers behind the end",
+     [](Forgery& f) { f.Header([&](Elf64_Ehdr& h) { h.e_phoff = f.bytes.size() / 8 * 8; }); }, "beyond its end"},
+    {"program headers that are not mapped first",
+     [](Forgery& f) {
+       const auto header = f.Get<Elf64_Ehdr>(0);
+       const std::string headers = f.bytes.substr(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
+       f.bytes.resize((f.bytes.size() + 7) / 8 * 8);
+       f.Header([&](Elf64_Ehdr& h) { h.e_phoff = f.bytes.size(); });
+       f.bytes += headers;
+     },
+     "does not begin with the file and hold its program headers"},
+    {"a PT_PHDR that is something else", [](Forgery& f) { f.InsteadOfType(PT_PHDR); }, "not its program headers"},
+    {"notes without an end", [](Forgery& f) { f.InsteadOfType(PT_NOTE); }, "leads beyond its segment (PT_NOTE)"},
+    {"no object", [](Forgery& f) { f.Header([](Elf64_Ehdr& h) { h.e_type = ET_EXEC; }); }, "is no shared object"},
+};
+
+const ForgeryRow kSegments[] = {
+    {"writable and executable", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_flags |= PF_X; }); },
+     "writable and executable"},
+    {"headers that cannot be read", [](Forgery& f) { f.Load(PF_R, [](Elf64_Phdr& p) { p.p_flags = 0; }); },
+     "cannot be read"},
+    {"writable headers", [](Forgery& f) { f.Load(PF_R, [](Elf64_Phdr& p) { p.p_flags |= PF_W; }); },
+     "first segment that can be written"},
+    {"mapped over another", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_vaddr -= 0x2000; }); },
+     "would be mapped over them"},
+    {"not in order",
+     [](Forgery& f) {
+       const uint64_t code = f.LoadAt(PF_R | PF_X), data = f.LoadAt(PF_R | PF_W);
+       const auto first = f.Get<Elf64_Phdr>(code), second = f.Get<Elf64_Phdr>(data);
+       f.Put(code, second);
+       f.Put(data, first);
+     },
+     "would be mapped over them"},
+    {"an alignment that is no power of two",
+     [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_align = 0x3000; }); }, "alignment of 0x3000"},
+    {"no alignment", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_align = 0; }); }, "alignment of 0x0"},
+    {"address and offset apart", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_offset -= 8; }); },
+     "does not fit its alignment"},
+    {"smaller in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = p.p_filesz - 1; }); },
+     "smaller than its contents"},
+    {"longer than the file", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_filesz = uint64_t{1} << 40; }); },
+     "beyond its end"},
+    {"huge in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = ~uint64_t{0}; }); },
+     "far beyond what a kernel needs"},
+    {"large in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = uint64_t{1} << 30; }); },
+     "zeroed memory (.bss)"},
+    {"far away",
+     [](Forgery& f) {
+       f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_vaddr += uint64_t{1} << 45; });
+     },
+     "far beyond what a kernel needs"},
+    {"zeroed code", [](Forgery& f) { f.Load(PF_R | PF_X, [](Elf64_Phdr& p) { p.p_memsz += 16; }); },
+     "zeroed memory that nothing may write"},
+    {"thread-local storage", [](Forgery& f) { f.InsteadOfType(PT_TLS); }, "thread-local storage"},
+    {"an interpreter", [](Forgery& f) { f.InsteadOfType(PT_INTERP); }, "program interpreter"},
+    {"unheard of", [](Forgery& f) { f.InsteadOfType(0x65a3dbe6); }, "segment of type 0x65a3dbe6"},
+    {"an executable stack", [](Forgery& f) { f.Segment(PT_GNU_STACK, [](Elf64_Phdr& p) { p.p_flags |= PF_X; }); },
+     "asks for an executable stack"},
+    {"nothing about the stack", [](Forgery& f) { f.Segment(PT_GNU_STACK, [](Elf64_Phdr& p) { p.p_type = PT_NULL; }); },
+     "does not say that its stack"},
+    {"protects somebody else's memory",
+     [](Forgery& f) { f.Segment(PT_GNU_RELRO, [](Elf64_Phdr& p) { p.p_memsz = 0x100000; }); }, "PT_GNU_RELRO of 0x100000"},
+    {"protects its code", [](Forgery& f) { f.Segment(PT_GNU_RELRO, [](Elf64_Phdr& p) { p.p_vaddr = 0; }); },
+     "PT_GNU_RELRO"},
+};
+
+const ForgeryRow kEntries[] = {
+    {"an initialiser", [](Forgery& f) { f.Add(DT_INIT, 0x1000); }, "DT_INIT"},
+    {"a termination function", [](Forgery& f) { f.Add(DT_FINI, 0x1000); }, "DT_FINI"},
+    {"destructors", [](Forgery& f) { f.Add(DT_FINI_ARRAY, 0x1000); }, ".fini_array"},
+    {"early constructors", [](Forgery& f) { f.Add(DT_PREINIT_ARRAY, 0x1000); }, ".preinit_array"},
+    {"relocated code", [](Forgery& f) { f.Add(DT_TEXTREL, 0); }, "TEXTREL"},
+    {"a place to load from", [](Forgery& f) { f.Add(DT_RUNPATH, 1); }, "further places"},
+    {"an auditor", [](Forgery& f) { f.Add(DT_AUDIT, 1); }, "further places"},
+    {"a filter by the lower half of its number", [](Forgery& f) { f.Add(0x17fffffff, 1); }, "entry 0x17fffffff"},
+    {"another kind of relocation", [](Forgery& f) { f.Add(DT_REL, 0x1000); }, "dynamic entry 0x11"},
+    {"a size without a table", [](Forgery& f) { f.Add(DT_INIT_ARRAYSZ, 8); }, "dynamic entry 0x1b"},
+    {"to be first", [](Forgery& f) { f.Dynamic(DT_FLAGS_1, DF_1_NOW | DF_1_INITFIRST); }, "DT_FLAGS_1 0x21"},
+    {"a team's own storage", [](Forgery& f) { f.Dynamic(DT_FLAGS, DF_STATIC_TLS); }, "DF_STATIC_TLS"},
+    {"a foreign library", [](Forgery& f) { f.Dynamic(DT_NEEDED, f.StringOf("toy")); }, "has a DT_VERNEED for lib"},
+    {"one more library", [](Forgery& f) { f.Add(DT_NEEDED, f.StringOf("toy")); }, "needs toy, which the contract's"},
+    {"a library without name", [](Forgery& f) { f.Add(DT_NEEDED, uint64_t{1} << 40); }, "outside of its string table"},
+    {"the name of a library", [](Forgery& f) { f.Add(DT_SONAME, f.StringOf("libm.so.6")); }, "the name of libm.so.6"},
+    {"a name of its own", [](Forgery& f) { f.Add(DT_SONAME, f.StringOf("toy")); }, ""},
+    {"strings in its data",
+     [](Forgery& f) {
+       f.Dynamic(DT_STRTAB, f.Load(PF_R | PF_W).p_vaddr);
+       f.Dynamic(DT_STRSZ, 8);
+     },
+     "has a DT_STRTAB"},
+    {"symbols in its data", [](Forgery& f) { f.Dynamic(DT_SYMTAB, f.Load(PF_R | PF_W).p_vaddr); }, "has a DT_SYMTAB"},
+    {"symbols behind its end", [](Forgery& f) { f.Dynamic(DT_SYMTAB, uint64_t{1} << 33); }, "has a DT_SYMTAB"},
+    {"small symbols", [](Forgery& f) { f.Dynamic(DT_SYMENT, 8); }, "no symbol table"},
+    {"strings that do not end", [](Forgery& f) { f.Dynamic(DT_STRSZ, f.Dynamic(DT_STRSZ) - 1); },
+     "one that does not end"},
+};
+
+const ForgeryRow kSymbols[] = {
+    {"a count that lies",
+     [](Forgery& f) { f.Change<uint32_t>(f.TableAt(DT_HASH) + 4, [](uint32_t& n) { ++n; }); }, "symbols by its DT_HASH"},
+    {"a count that is too small", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH) + 4, 2); }, "of 2"},
+    {"a huge count", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH) + 4, 0x7fffffff); }, "has a DT_HASH"},
+    {"no buckets", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH), 0); }, "has a DT_HASH without buckets"},
+    {"no buckets in the other", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_GNU_HASH), 0); }, "has a DT_GNU_HASH"},
+    {"a filter of three words", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_GNU_HASH) + 8, 3); },
+     "has a DT_GNU_HASH"},
+    {"a circle",
+     [](Forgery& f) {
+       const uint64_t at = f.TableAt(DT_HASH);
+       const auto buckets = f.Get<uint32_t>(at), symbols = f.Get<uint32_t>(at + 4);
+       for (uint64_t i = 1; i < symbols; ++i)
+         f.Put(at + 8 + 4 * (buckets + i), static_cast<uint32_t>(i));
+     },
+     "twice"},
+    {"a chain without end",
+     [](Forgery& f) {
+       const uint64_t at = f.TableAt(DT_GNU_HASH);
+       const uint64_t chain = at + 16 + 8 * uint64_t{f.Get<uint32_t>(at + 8)} + 4 * uint64_t{f.Get<uint32_t>(at)};
+       for (uint64_t i = chain; i < f.Load(PF_R).p_filesz; i += 4) f.Put<uint32_t>(i, 2);
+     },
+     "DT_"},
+    {"neither table",
+     [](Forgery& f) {
+       f.Put(f.EntryAt(DT_HASH), Elf64_Dyn{DT_BIND_NOW, {0}});
+       f.Put(f.EntryAt(DT_GNU_HASH), Elf64_Dyn{DT_VERDEFNUM, {0}});
+     },
+     "no DT_HASH and no DT_GNU_HASH"},
+    {"one of them alone", [](Forgery& f) { f.Put(f.EntryAt(DT_HASH), Elf64_Dyn{DT_BIND_NOW, {0}}); }, ""},
+    {"the other alone", [](Forgery& f) { f.Put(f.EntryAt(DT_GNU_HASH), Elf64_Dyn{DT_BIND_NOW, {0}}); }, ""},
+    {"something at place 0", [](Forgery& f) { f.Put<uint8_t>(f.TableAt(DT_SYMTAB) + 4, STT_GNU_IFUNC); },
+     "first symbol that is not empty"},
+    {"another export",
+     [](Forgery& f) {
+       f.Symbol("expf", [&](Elf64_Sym& s) { s.st_shndx = 1, s.st_value = f.Load(PF_R | PF_X).p_vaddr; });
+     },
+     "exports expf"},
+    {"a hidden one",
+     [](Forgery& f) {
+       f.Symbol("expf", [&](Elf64_Sym& s) {
+         s.st_shndx = 1, s.st_value = f.Load(PF_R | PF_X).p_vaddr, s.st_other = STV_HIDDEN;
+       });
+     },
+     "expf that is hidden"},
+    {"chosen while loading",
+     [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC); }); },
+     "IFUNC"},
+    {"for each thread",
+     [](Forgery& f) { f.Symbol("expf", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS); }); },
+     "thread-local storage (expf)"},
+    {"common", [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_COMMON); }); },
+     "of type 5"},
+    {"unique in the process",
+     [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GNU_UNIQUE, STT_FUNC); }); },
+     "of binding 10"},
+    {"an absolute entry", [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_shndx = SHN_ABS; }); },
+     "outside of its own memory"},
+    {"an entry elsewhere", [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_value = uint64_t{1} << 32; }); },
+     "outside of its own memory"},
+    {"an entry in data", [](Forgery& f) { f.Symbol("toy", [&](Elf64_Sym& s) { s.st_value = f.Load(PF_R | PF_W).p_vaddr; }); },
+     "no function in its code"},
+    {"an entry that is data",
+     [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT); }); },
+     "no function in its code"},
+    {"a name outside", [](Forgery& f) { f.Symbol("expf", [](Elf64_Sym& s) { s.st_name = 1U << 30; }); },
+     "with a name outside"},
+    {"a version of nobody's", [](Forgery& f) { f.Put<uint16_t>(f.TableAt(DT_VERSYM) + 2, 77); }, "version 77"},
+    {"versions without numbers", [](Forgery& f) { f.Put(f.EntryAt(DT_VERSYM), Elf64_Dyn{DT_BIND_NOW, {0}}); },
+     "without the other"},
+    {"versions of a library that it does not need",
+     [](Forgery& f) {
+       f.Change<Elf64_Verneed>(f.TableAt(DT_VERNEED),
+                               [&](Elf64_Verneed& v) { v.vn_file = static_cast<Elf64_Word>(f.StringOf("toy")); });
+     },
+     "DT_VERNEED for toy"},
+    {"versions that lead outside",
+     [](Forgery& f) { f.Change<Elf64_Verneed>(f.TableAt(DT_VERNEED), [](Elf64_Verneed& v) { v.vn_next = 0x7fffffff; }); },
+     "DT_VERNEED that cannot be read"},
+};
+
+const ForgeryRow kRelocations[] = {
+    {"code runs for a call", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_IRELATIVE); }, "IRELATIVE"},
+    {"code runs for an address", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 0), f.RelocationType(DT_RELA, R_X86_64_IRELATIVE); },
+     "IRELATIVE"},
+    {"copied data", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_COPY); }, "from another object"},
+    {"storage of a thread", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_TPOFF64); }, "thread-local"},
+    {"a described storage", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_TLSDESC); }, "thread-local"},
+    {"a distance", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_PC32); }, "relocation of type 2"},
+    {"nothing", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_NONE); }, ""},
+    {"into its code",
+     [](Forgery& f) { f.Relocation(DT_RELA, [&](Elf64_Rela& r) { r.r_offset = f.Load(PF_R | PF_X).p_vaddr; }); },
+     "outside of its own data"},
+    {"into its headers", [](Forgery& f) { f.Relocation(DT_RELA, [](Elf64_Rela& r) { r.r_offset = 64; }); },
+     "outside of its own data"},
+    {"into somebody's data", [](Forgery& f) { f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_offset = ~uint64_t{15}; }); },
+     "outside of its own data"},
+    {"across its end",
+     [](Forgery& f) {
+       const Elf64_Phdr data = f.Load(PF_R | PF_W);
+       f.Relocation(DT_RELA, [&](Elf64_Rela& r) { r.r_offset = data.p_vaddr + data.p_memsz - 7; });
+     },
+     "outside of its own data"},
+    {"into zeroed data",
+     [](Forgery& f) {
+       const Elf64_Phdr data = f.Load(PF_R | PF_W);
+       f.Relocation(DT_RELA, [&](Elf64_Rela& r) { r.r_offset = data.p_vaddr + data.p_memsz - 8; });
+     },
+     ""},
+    {"into what the loader reads next",
+     [](Forgery& f) { f.Relocation(DT_RELA, [&](Elf64_Rela& r) { r.r_offset = f.Segment(PT_DYNAMIC).p_vaddr + 8; }); },
+     "into its dynamic segment"},
+    {"of a symbol that there is not",
+     [](Forgery& f) { f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_info = ELF64_R_INFO(9999, R_X86_64_JUMP_SLOT); }); },
+     "names symbol 9999"},
+    {"taken for relative", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 1), f.RelocationType(DT_RELA, R_X86_64_64); },
+     "DT_RELACOUNT"},
+    {"more relative than there are", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 9999); }, "DT_RELACOUNT of 9999"},
+    {"a table in data", [](Forgery& f) { f.Dynamic(DT_JMPREL, f.Load(PF_R | PF_W).p_vaddr); }, "has a DT_JMPREL"},
+    {"a table without end", [](Forgery& f) { f.Dynamic(DT_RELASZ, 24 * uint64_t{1 << 20}); }, "has a DT_RELA of"},
+    {"a part of an entry", [](Forgery& f) { f.Dynamic(DT_RELASZ, f.Dynamic(DT_RELASZ) - 1); }, "a part of an entry"},
+    {"of no size", [](Forgery& f) { f.Put(f.EntryAt(DT_RELAENT), Elf64_Dyn{DT_BIND_NOW, {0}}); }, "or of none"},
+    {"of another size", [](Forgery& f) { f.Dynamic(DT_RELAENT, 16); }, "of another kind"},
+    {"packed, into its data", [](Forgery& f) { f.Packed(f.Dynamic(DT_PLTGOT), 3); }, ""},
+    {"packed, into its code", [](Forgery& f) { f.Packed(f.Load(PF_R | PF_X).p_vaddr, 1); }, "outside of its own data"},
+    {"packed, behind its data",
+     [](Forgery& f) {
+       const Elf64_Phdr data = f.Load(PF_R | PF_W);
+       f.Packed((data.p_vaddr + data.p_memsz) / 8 * 8 - 8, 3);
+     },
+     "outside of its own data"},
+    {"packed, without a place", [](Forgery& f) { f.Packed(3, 3); }, "does not begin with a place"},
+};
+
+class HostileObject : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (GoodObject().empty()) GTEST_SKIP() << "no compiler, or it made nothing";
+  }
+  static void Ask(std::span<const ForgeryRow> rows) {
+    for (const ForgeryRow& row : rows) {
+      SCOPED_TRACE(row.name);
+      Forgery forgery(GoodObject());
+      row.forge(forgery);
+      const auto complaint = CheckSharedObject(forgery.bytes, Policy());
+      if (*row.evidence == '\0')
+        EXPECT_FALSE(complaint) << *complaint;
+      else
+        EXPECT_THAT(complaint.value_or("nothing"), HasSubstr(row.evidence));
+    }
+  }
+};
+
+TEST_F(HostileObject, HasOneReading) { Ask(kReadings); }
+TEST_F(HostileObject, IsMappedAsItSays) { Ask(kSegments); }
+TEST_F(HostileObject, AsksTheLoaderForNothingElse) { Ask(kEntries); }
+TEST_F(HostileObject, ShowsItsEntriesAlone) { Ask(kSymbols); }
+TEST_F(HostileObject, IsRelocatedInItsOwnData) { Ask(kRelocations); }
+
+TEST_F(HostileObject, IsRefusedAtEveryLength) {
+  // The section table lies behind everything that is mapped, and is not looked at.
+  LoaderView view;
+  ASSERT_FALSE(ReadAsLoader(GoodObject(), view));
+  uint64_t end = 0;
+  for (const Elf64_Phdr& segment : view.segments) end = std::max(end, segment.p_offset + segment.p_filesz);
+  for (uint64_t size = 0; size < end; size += size < 1024 ? 1 : 61)
+    EXPECT_TRUE(CheckSharedObject(std::string_view(GoodObject()).substr(0, size), Policy())) << size;
+  EXPECT_FALSE(CheckSharedObject(std::string_view(GoodObject()).substr(0, end), Policy()));
+}
+
+TEST_F(HostileObject, IsRefusedAtLoadWithItsEvidence) {
+  const auto folder = TemporaryFolder::Create("assay-object-test-");
+  ASSERT_TRUE(folder.ok());
+  CppBuilder builder(folder.value().path() / "cache");
+  const Contract contract = testing::ToyContract();
+  const auto take = [&](const std::string& bytes) {
+    auto taken = builder.TakeObject(contract, bytes);
+    EXPECT_TRUE(taken.ok()) << taken.error().message;
+    return std::move(taken).value();
+  };
+  Forgery stripped(GoodObject());
+  stripped.Strip();
+  const BuildOutcome good = take(stripped.bytes);
+  const auto* artifact = std::get_if<Artifact>(&good);
+  ASSERT_NE(artifact, nullptr) << std::get<Rejected>(good).evidence;
+  EXPECT_EQ(artifact->id, Sha256(stripped.bytes));
+  EXPECT_EQ(artifact->file_hash, artifact->id);
+  EXPECT_EQ(artifact->name, "object " + artifact->id.substr(0, 16));
+  EXPECT_FALSE(artifact->HasSource());
+  EXPECT_FALSE(artifact->trusted_code);
+  EXPECT_EQ(ReadFile(artifact->path).value(), stripped.bytes);
+
+  Forgery hostile(GoodObject());
+  hostile.RelocationType(DT_JMPREL, R_X86_64_IRELATIVE);
+  const auto refused = std::get<Rejected>(take(hostile.bytes));
+  EXPECT_EQ(Name(refused.reason), Name(Reason::kPolicy));
+  EXPECT_EQ(refused.stage, Stage::kLoad);
+  EXPECT_THAT(refused.evidence, HasSubstr("IRELATIVE"));
+
+  Forgery without(GoodObject());
+  without.Symbol("toy", [](Elf64_Sym& symbol) { symbol.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC); });
+  const auto missing = std::get<Rejected>(take(without.bytes));
+  EXPECT_EQ(Name(missing.reason), Name(Reason::kLoadFailed));
+  EXPECT_THAT(missing.evidence, HasSubstr("does not export toy"));
+}
+
+}  // namespace
+}  // namespace assay
