@@ -654,12 +654,8 @@ std::string BenchJson(const DecisionReport& last, std::span<const Comparison> co
   }
   Ordered compared = Ordered::array();
   for (const Artifact& arm : arms) compared.push_back({{"name", arm.name}, {"file_hash", arm.file_hash}});
-  Ordered out = {{"format", "assay.bench.1"},
-                 {"contract", contract},
-                 {"machine", ToJson(machine)},
-                 {"versions", versions},
-                 {"arms", compared},
-                 {"comparisons", list}};
+  Ordered out = {{"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)},
+                 {"versions", versions},      {"arms", compared},     {"comparisons", list}};
   out.update(ToJson(last));
   return Dump(out, 2) + "\n";
 }

@@ -31,7 +31,7 @@ void HoldToPolicy(const LoaderView& view, size_t size) {
   for (const int64_t tag : {DT_INIT, DT_FINI, DT_INIT_ARRAY, DT_FINI_ARRAY, DT_PREINIT_ARRAY, DT_TEXTREL, DT_RPATH,
                             DT_RUNPATH, DT_AUDIT, DT_DEPAUDIT, DT_FILTER, DT_AUXILIARY, DT_REL})
     ASSAY_CHECK(!view.HasDynamic(tag));
-  for (const ElfRelocation& relocation : view.relocations) {
+  for (const LoaderRelocation& relocation : view.relocations) {
     if (relocation.type == R_X86_64_NONE) continue;
     ASSAY_CHECK(relocation.type == R_X86_64_RELATIVE || relocation.type == R_X86_64_64 ||
                 relocation.type == R_X86_64_GLOB_DAT || relocation.type == R_X86_64_JUMP_SLOT);

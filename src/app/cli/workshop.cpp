@@ -145,8 +145,7 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
 
 Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
   const auto build = [&]() -> Result<BuildOutcome> {
-    if (subject.reference != nullptr)
-      return workshop.builder->BuildReference(workshop.contract, *subject.reference);
+    if (subject.reference != nullptr) return workshop.builder->BuildReference(workshop.contract, *subject.reference);
     if (!subject.object.empty()) return workshop.builder->TakeObject(workshop.contract, subject.object);
     return workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
   };

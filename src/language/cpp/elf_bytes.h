@@ -33,4 +33,14 @@ inline std::string StringAt(std::string_view table, uint64_t offset) {
   return std::string(rest.substr(0, rest.find('\0')));
 }
 
+// Nothing where the offset leads outside, or to a name so long that a table of them would fill our memory.
+inline std::optional<std::string> NameAt(std::string_view table, uint64_t offset) {
+  constexpr size_t kMaxName = 4096;
+  if (offset >= table.size()) return std::nullopt;
+  const std::string_view start = table.substr(offset, kMaxName + 1);
+  const size_t end = start.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  return std::string(start.substr(0, end));
+}
+
 }  // namespace assay

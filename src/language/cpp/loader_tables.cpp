@@ -83,7 +83,7 @@ Complaint CollectWanted(const VersionTables& tables, std::set<uint16_t>& known) 
   for (uint64_t at = 0;;) {
     const auto need = ReadStructure<Elf64_Verneed>(tables.wanted, at);
     if (!need || need->vn_version != VER_NEED_CURRENT) return "a DT_VERNEED that cannot be read";
-    const std::string file = StringAt(tables.strings, need->vn_file);
+    const std::string file = NameAt(tables.strings, need->vn_file).value_or("?");
     if (std::find(tables.needed.begin(), tables.needed.end(), file) == tables.needed.end())
       return fmt::format("a DT_VERNEED for {}, which it does not need", Printable(file));
     for (uint64_t entry = at + need->vn_aux;;) {

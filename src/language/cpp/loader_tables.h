@@ -20,10 +20,10 @@ std::optional<std::string> CountBySysvHash(std::string_view bytes, uint64_t& cou
 std::optional<std::string> CountByGnuHash(std::string_view bytes, uint64_t& count);
 
 struct VersionTables {
-  std::string_view wanted;    // DT_VERNEED; empty: there is none
-  std::string_view defined;   // DT_VERDEF
-  std::string_view numbers;   // DT_VERSYM, two bytes a symbol
-  std::string_view strings;   // DT_STRTAB
+  std::string_view wanted;   // DT_VERNEED; empty: there is none
+  std::string_view defined;  // DT_VERDEF
+  std::string_view numbers;  // DT_VERSYM, two bytes a symbol
+  std::string_view strings;  // DT_STRTAB
   std::span<const std::string> needed;
 };
 std::optional<std::string> CheckVersions(const VersionTables& tables);

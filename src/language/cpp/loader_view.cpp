@@ -32,6 +32,7 @@ constexpr uint64_t kMaxAddress = uint64_t{1} << 40;  // sums of two such numbers
 constexpr uint64_t kMaxSegments = 64;
 constexpr size_t kMaxDynamic = 1024;
 constexpr size_t kMaxRelocations = 1 << 20;
+constexpr size_t kMaxLetters = size_t{16} << 20;  // of all names of symbols
 
 constexpr uint64_t PageStart(uint64_t address) { return address / kPage * kPage; }
 constexpr uint64_t PageEnd(uint64_t address) { return PageStart(address + kPage - 1); }
@@ -42,14 +43,22 @@ struct SegmentName {
 };
 // Those of which an object has one at most.
 constexpr SegmentName kSingle[] = {
-    {PT_DYNAMIC, "PT_DYNAMIC"},           {PT_PHDR, "PT_PHDR"},           {PT_INTERP, "PT_INTERP"},
-    {PT_TLS, "PT_TLS"},                   {PT_GNU_STACK, "PT_GNU_STACK"}, {PT_GNU_RELRO, "PT_GNU_RELRO"},
-    {PT_GNU_EH_FRAME, "PT_GNU_EH_FRAME"}, {PT_GNU_PROPERTY, "PT_GNU_PROPERTY"},
+    {PT_DYNAMIC, "PT_DYNAMIC"},
+    {PT_PHDR, "PT_PHDR"},
+    {PT_INTERP, "PT_INTERP"},
+    {PT_TLS, "PT_TLS"},
+    {PT_GNU_STACK, "PT_GNU_STACK"},
+    {PT_GNU_RELRO, "PT_GNU_RELRO"},
+    {PT_GNU_EH_FRAME, "PT_GNU_EH_FRAME"},
+    {PT_GNU_PROPERTY, "PT_GNU_PROPERTY"},
 };
 // Those whose bytes the loader reads in memory.
 constexpr SegmentName kRead[] = {
-    {PT_DYNAMIC, "PT_DYNAMIC"},           {PT_PHDR, "PT_PHDR"}, {PT_NOTE, "PT_NOTE"},
-    {PT_GNU_EH_FRAME, "PT_GNU_EH_FRAME"}, {PT_GNU_PROPERTY, "PT_GNU_PROPERTY"},
+    {PT_DYNAMIC, "PT_DYNAMIC"},
+    {PT_PHDR, "PT_PHDR"},
+    {PT_NOTE, "PT_NOTE"},
+    {PT_GNU_EH_FRAME, "PT_GNU_EH_FRAME"},
+    {PT_GNU_PROPERTY, "PT_GNU_PROPERTY"},
 };
 
 class LoaderReader {
@@ -143,15 +152,14 @@ Complaint LoaderReader::Loads() {
     if (at > kMaxAddress || segment.p_memsz > kMaxAddress)
       return fmt::format("has a segment of {:#x} bytes at {:#x}, far beyond what a kernel needs", segment.p_memsz, at);
     if (end == 0) {
-      if (at != 0 || segment.p_offset != 0 || (segment.p_flags & PF_W) != 0 ||
-          header_.e_phoff > segment.p_filesz ||
+      if (at != 0 || segment.p_offset != 0 || (segment.p_flags & PF_W) != 0 || header_.e_phoff > segment.p_filesz ||
           header_.e_phnum * sizeof(Elf64_Phdr) > segment.p_filesz - header_.e_phoff) {
         return "has a first segment that can be written, or does not begin with the file and hold its program headers";
       }
     } else if (PageStart(at) < end) {
       return fmt::format(
-          "has a segment at {:#x} that begins before {:#x}, where those before it end: it would be mapped over them", at,
-          end);
+          "has a segment at {:#x} that begins before {:#x}, where those before it end: it would be mapped over them",
+          at, end);
     }
     end = PageEnd(at + segment.p_memsz);
   }
@@ -258,10 +266,10 @@ Complaint LoaderReader::Strings() {
   if (strings_.empty() || strings_.back() != '\0') return "has no string table (DT_STRTAB), or one that does not end";
   for (const Elf64_Dyn& entry : view_.dynamic) {
     if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_SONAME) continue;
-    if (entry.d_un.d_val >= strings_.size()) return "has a name of a library outside of its string table";
-    const std::string name = StringAt(strings_, entry.d_un.d_val);
-    if (entry.d_tag == DT_NEEDED) view_.needed.push_back(name);
-    if (entry.d_tag == DT_SONAME) view_.soname = name;
+    const auto name = NameAt(strings_, entry.d_un.d_val);
+    if (!name) return "has a name of a library outside of its string table";
+    if (entry.d_tag == DT_NEEDED) view_.needed.push_back(*name);
+    if (entry.d_tag == DT_SONAME) view_.soname = *name;
   }
   return std::nullopt;
 }
@@ -292,12 +300,13 @@ Complaint LoaderReader::Symbols() {
   // Relocations without a symbol name it.
   if (std::any_of(table.begin(), table.begin() + sizeof(Elf64_Sym), [](char byte) { return byte != 0; }))
     return "has a first symbol that is not empty";
+  size_t letters = 0;
   for (uint64_t index = 0; index < count; ++index) {
     const Elf64_Sym symbol = *ReadStructure<Elf64_Sym>(table, index * sizeof(Elf64_Sym));
-    if (symbol.st_name >= strings_.size())
-      return fmt::format("has a symbol (index {}) with a name outside of its string table", index);
-    view_.symbols.push_back({StringAt(strings_, symbol.st_name),
-                             static_cast<unsigned char>(ELF64_ST_BIND(symbol.st_info)),
+    auto name = NameAt(strings_, symbol.st_name);
+    if (!name) return fmt::format("has a symbol (index {}) with a name outside of its string table, or endless", index);
+    if ((letters += name->size()) > kMaxLetters) return "has names of symbols without end";
+    view_.symbols.push_back({std::move(*name), static_cast<unsigned char>(ELF64_ST_BIND(symbol.st_info)),
                              static_cast<unsigned char>(ELF64_ST_TYPE(symbol.st_info)),
                              static_cast<unsigned char>(ELF64_ST_VISIBILITY(symbol.st_other)), symbol.st_shndx,
                              symbol.st_value});
@@ -328,7 +337,7 @@ Complaint LoaderReader::AddRelocations(std::string_view name, std::string_view t
     if (view_.relocations.size() == kMaxRelocations)
       return fmt::format("has more than {} load-time relocations", kMaxRelocations);
     view_.relocations.push_back({relocation.r_offset, static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info)),
-                                 view_.symbols[symbol].name, relocation.r_addend});
+                                 static_cast<uint32_t>(symbol), relocation.r_addend});
   }
   return std::nullopt;
 }
@@ -342,14 +351,14 @@ Complaint LoaderReader::AddRelative(std::string_view table) {
     if (view_.relocations.size() + kBits > kMaxRelocations)
       return fmt::format("has more than {} load-time relocations", kMaxRelocations);
     if ((word & 1) == 0) {
-      view_.relocations.push_back({word, R_X86_64_RELATIVE, "", 0});
+      view_.relocations.push_back({word, R_X86_64_RELATIVE, 0, 0});
       next = word + sizeof(uint64_t);
       continue;
     }
     if (!next) return "has a DT_RELR that does not begin with a place";
     for (uint64_t bit = 0; bit < kBits; ++bit) {
       if ((word >> (bit + 1) & 1) != 0)
-        view_.relocations.push_back({*next + bit * sizeof(uint64_t), R_X86_64_RELATIVE, "", 0});
+        view_.relocations.push_back({*next + bit * sizeof(uint64_t), R_X86_64_RELATIVE, 0, 0});
     }
     *next += kBits * sizeof(uint64_t);
   }
@@ -379,7 +388,7 @@ Complaint LoaderReader::Relocations() {
   const uint64_t relative = view_.Dynamic(DT_RELACOUNT).value_or(0);
   if (relative > view_.relocations.size() ||
       std::any_of(view_.relocations.begin(), view_.relocations.begin() + static_cast<std::ptrdiff_t>(relative),
-                  [](const ElfRelocation& one) { return one.type != R_X86_64_RELATIVE; })) {
+                  [](const LoaderRelocation& one) { return one.type != R_X86_64_RELATIVE; })) {
     return fmt::format("has a DT_RELACOUNT of {}, more relative relocations than there are", relative);
   }
   if (auto trouble = AddRelocations("DT_JMPREL", calls)) return trouble;

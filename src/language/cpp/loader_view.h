@@ -13,13 +13,20 @@
 
 namespace assay {
 
+struct LoaderRelocation {
+  uint64_t offset = 0;
+  uint32_t type = 0;
+  uint32_t symbol = 0;  // index; 0: none
+  int64_t addend = 0;
+};
+
 // A shared object as glibc's loader will see it: through its program headers and its one dynamic segment.  Section
 // headers are not read, because the loader does not read them either.
 struct LoaderView {
   std::vector<Elf64_Phdr> segments;
-  std::vector<Elf64_Dyn> dynamic;          // up to its DT_NULL
-  std::vector<ElfSymbol> symbols;          // by index, as many as its hash tables reach
-  std::vector<ElfRelocation> relocations;  // of DT_RELR, DT_RELA and DT_JMPREL
+  std::vector<Elf64_Dyn> dynamic;             // up to its DT_NULL
+  std::vector<ElfSymbol> symbols;             // by index, as many as its hash tables reach
+  std::vector<LoaderRelocation> relocations;  // of DT_RELA, DT_JMPREL and DT_RELR
   std::vector<std::string> needed;
   std::string soname;
 

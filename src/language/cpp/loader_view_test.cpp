@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 
 #include "base/file.h"
@@ -14,14 +13,17 @@
 #include "language/cpp/compile.h"
 #include "language/cpp/policy.h"
 #include "language/cpp/toolchain.h"
+#include "language/testing/forgery.h"
 #include "language/testing/toy_contract.h"
 
 namespace assay {
 namespace {
 
+using testing::Forgery;
 using ::testing::HasSubstr;
 
-// Every table that the loader knows: both hash tables, relative relocations, calls into two libraries, data, zeroed data.
+// Every table that the loader knows: both hash tables, relative relocations, calls into two libraries, data, zeroed
+// data.
 constexpr const char* kSource = R"(#include <math.h>
 #include <stdlib.h>
 static const char* volatile names[] = {"a", "b", "c"};
@@ -57,115 +59,6 @@ const std::string& GoodObject() {
   return bytes;
 }
 
-// A file to change.  Indices and tags that are not there are a broken test, and throw.
-class Forgery {
- public:
-  explicit Forgery(std::string good) : bytes(std::move(good)) {}
-
-  template <typename T>
-  T Get(uint64_t offset) const {
-    T value;
-    std::memcpy(&value, &bytes.at(offset + sizeof(T) - 1) - (sizeof(T) - 1), sizeof(T));
-    return value;
-  }
-  template <typename T>
-  void Put(uint64_t offset, T value) {
-    std::memcpy(&bytes.at(offset + sizeof(T) - 1) - (sizeof(T) - 1), &value, sizeof(T));
-  }
-  template <typename T>
-  void Change(uint64_t offset, const std::function<void(T&)>& change) {
-    T value = Get<T>(offset);
-    change(value);
-    Put(offset, value);
-  }
-  void Header(const std::function<void(Elf64_Ehdr&)>& change) { Change<Elf64_Ehdr>(0, change); }
-  // The number-th segment of this type, in the order of the file.
-  uint64_t SegmentAt(uint32_t type, int number = 0) const {
-    const auto header = Get<Elf64_Ehdr>(0);
-    for (uint64_t i = 0; i < header.e_phnum; ++i) {
-      const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
-      if (Get<Elf64_Phdr>(at).p_type == type && number-- == 0) return at;
-    }
-    throw std::out_of_range("no such segment");
-  }
-  Elf64_Phdr Segment(uint32_t type) const { return Get<Elf64_Phdr>(SegmentAt(type)); }
-  void Segment(uint32_t type, const std::function<void(Elf64_Phdr&)>& change) {
-    Change<Elf64_Phdr>(SegmentAt(type), change);
-  }
-  // The loaded segment that has these rights.
-  uint64_t LoadAt(uint32_t flags) const {
-    for (int i = 0;; ++i) {
-      const uint64_t at = SegmentAt(PT_LOAD, i);
-      if (Get<Elf64_Phdr>(at).p_flags == flags) return at;
-    }
-  }
-  Elf64_Phdr Load(uint32_t flags) const { return Get<Elf64_Phdr>(LoadAt(flags)); }
-  void Load(uint32_t flags, const std::function<void(Elf64_Phdr&)>& change) { Change<Elf64_Phdr>(LoadAt(flags), change); }
-
-  uint64_t EntryAt(int64_t tag) const {
-    for (uint64_t at = Segment(PT_DYNAMIC).p_offset;; at += sizeof(Elf64_Dyn)) {
-      const auto entry = Get<Elf64_Dyn>(at);
-      if (entry.d_tag == tag) return at;
-      if (entry.d_tag == DT_NULL) throw std::out_of_range("no such dynamic entry");
-    }
-  }
-  uint64_t Dynamic(int64_t tag) const { return Get<Elf64_Dyn>(EntryAt(tag)).d_un.d_val; }
-  void Dynamic(int64_t tag, uint64_t value) { Put(EntryAt(tag), Elf64_Dyn{tag, {value}}); }
-  // Into the room that the linker leaves at the end of the segment.
-  void Add(int64_t tag, uint64_t value) {
-    const uint64_t at = EntryAt(DT_NULL);
-    const Elf64_Phdr segment = Segment(PT_DYNAMIC);
-    if (at + 2 * sizeof(Elf64_Dyn) > segment.p_offset + segment.p_filesz) throw std::out_of_range("no room");
-    Put(at, Elf64_Dyn{tag, {value}});
-  }
-  uint64_t OffsetOf(uint64_t address) const {
-    for (int i = 0;; ++i) {
-      const auto load = Get<Elf64_Phdr>(SegmentAt(PT_LOAD, i));
-      if (address >= load.p_vaddr && address < load.p_vaddr + load.p_filesz)
-        return load.p_offset + (address - load.p_vaddr);
-    }
-  }
-  uint64_t TableAt(int64_t tag) const { return OffsetOf(Dynamic(tag)); }
-  // Of a name in the string table.
-  uint64_t StringOf(const std::string& name) const {
-    const std::string strings = bytes.substr(TableAt(DT_STRTAB), Dynamic(DT_STRSZ));
-    const size_t at = strings.find('\0' + name + '\0');
-    if (at == std::string::npos) throw std::out_of_range("no such string");
-    return at + 1;
-  }
-  void Symbol(const std::string& name, const std::function<void(Elf64_Sym&)>& change) {
-    const uint64_t wanted = StringOf(name);
-    uint64_t at = TableAt(DT_SYMTAB);
-    while (Get<Elf64_Sym>(at).st_name != wanted) at += sizeof(Elf64_Sym);
-    Change<Elf64_Sym>(at, change);
-  }
-  void Relocation(int64_t table, const std::function<void(Elf64_Rela&)>& change) {
-    Change<Elf64_Rela>(TableAt(table), change);
-  }
-  void RelocationType(int64_t table, uint32_t type) {
-    Relocation(table, [type](Elf64_Rela& one) { one.r_info = ELF64_R_INFO(ELF64_R_SYM(one.r_info), type); });
-  }
-  // A segment that no loader needs becomes another.
-  void Instead(const Elf64_Phdr& segment) { Put(SegmentAt(PT_GNU_EH_FRAME), segment); }
-  void InsteadOfType(uint32_t type) {
-    Segment(PT_GNU_EH_FRAME, [type](Elf64_Phdr& one) { one.p_type = type; });
-  }
-  void Strip() {
-    Header([](Elf64_Ehdr& header) { header.e_shoff = header.e_shnum = header.e_shstrndx = 0; });
-  }
-  // A DT_RELR of two words, where the unwinder's table was.
-  void Packed(uint64_t first, uint64_t second) {
-    const Elf64_Phdr place = Segment(PT_GNU_EH_FRAME);
-    Put(place.p_offset, first);
-    Put(place.p_offset + sizeof first, second);
-    Add(DT_RELR, place.p_vaddr);
-    Add(DT_RELRSZ, sizeof first + sizeof second);
-    Add(DT_RELRENT, sizeof first);
-  }
-
-  std::string bytes;
-};
-
 struct ForgeryRow {
   const char* name;
   std::function<void(Forgery&)> forge;
@@ -198,13 +91,14 @@ const ForgeryRow kReadings[] = {
      [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_offset -= 16; }); }, "not what is mapped there"},
     {"a dynamic segment in zeroed memory",
      [](Forgery& f) {
-       f.Segment(PT_DYNAMIC, [&](Elf64_Phdr& p) {
-         p.p_vaddr = f.Load(PF_R | PF_W).p_vaddr + f.Load(PF_R | PF_W).p_filesz;
-       });
+       f.Segment(PT_DYNAMIC,
+                 [&](Elf64_Phdr& p) { p.p_vaddr = f.Load(PF_R | PF_W).p_vaddr + f.Load(PF_R | PF_W).p_filesz; });
      },
      "not what is mapped there"},
     {"a dynamic segment off its alignment",
-     [](Forgery& f) { f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_vaddr += 4, p.p_offset += 4, p.p_filesz -= 4, p.p_memsz -= 4; }); },
+     [](Forgery& f) {
+       f.Segment(PT_DYNAMIC, [](Elf64_Phdr& p) { p.p_vaddr += 4, p.p_offset += 4, p.p_filesz -= 4, p.p_memsz -= 4; });
+     },
      "not aligned"},
     {"one entry twice", [](Forgery& f) { f.Add(DT_SYMTAB, f.Dynamic(DT_SYMTAB)); }, "two dynamic entries 0x6"},
     {"many program headers", [](Forgery& f) { f.Header([](Elf64_Ehdr& h) { h.e_phnum = 0xffff; }); },
@@ -250,16 +144,13 @@ const ForgeryRow kSegments[] = {
      "does not fit its alignment"},
     {"smaller in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = p.p_filesz - 1; }); },
      "smaller than its contents"},
-    {"longer than the file", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_filesz = uint64_t{1} << 40; }); },
-     "beyond its end"},
+    {"longer than the file",
+     [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_filesz = uint64_t{1} << 40; }); }, "beyond its end"},
     {"huge in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = ~uint64_t{0}; }); },
      "far beyond what a kernel needs"},
     {"large in memory", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_memsz = uint64_t{1} << 30; }); },
      "zeroed memory (.bss)"},
-    {"far away",
-     [](Forgery& f) {
-       f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_vaddr += uint64_t{1} << 45; });
-     },
+    {"far away", [](Forgery& f) { f.Load(PF_R | PF_W, [](Elf64_Phdr& p) { p.p_vaddr += uint64_t{1} << 45; }); },
      "far beyond what a kernel needs"},
     {"zeroed code", [](Forgery& f) { f.Load(PF_R | PF_X, [](Elf64_Phdr& p) { p.p_memsz += 16; }); },
      "zeroed memory that nothing may write"},
@@ -271,7 +162,8 @@ const ForgeryRow kSegments[] = {
     {"nothing about the stack", [](Forgery& f) { f.Segment(PT_GNU_STACK, [](Elf64_Phdr& p) { p.p_type = PT_NULL; }); },
      "does not say that its stack"},
     {"protects somebody else's memory",
-     [](Forgery& f) { f.Segment(PT_GNU_RELRO, [](Elf64_Phdr& p) { p.p_memsz = 0x100000; }); }, "PT_GNU_RELRO of 0x100000"},
+     [](Forgery& f) { f.Segment(PT_GNU_RELRO, [](Elf64_Phdr& p) { p.p_memsz = 0x100000; }); },
+     "PT_GNU_RELRO of 0x100000"},
     {"protects its code", [](Forgery& f) { f.Segment(PT_GNU_RELRO, [](Elf64_Phdr& p) { p.p_vaddr = 0; }); },
      "PT_GNU_RELRO"},
 };
@@ -294,6 +186,8 @@ const ForgeryRow kEntries[] = {
     {"a library without name", [](Forgery& f) { f.Add(DT_NEEDED, uint64_t{1} << 40); }, "outside of its string table"},
     {"the name of a library", [](Forgery& f) { f.Add(DT_SONAME, f.StringOf("libm.so.6")); }, "the name of libm.so.6"},
     {"a name of its own", [](Forgery& f) { f.Add(DT_SONAME, f.StringOf("toy")); }, ""},
+    {"a table of calls in its code", [](Forgery& f) { f.Dynamic(DT_PLTGOT, f.Load(PF_R | PF_X).p_vaddr); },
+     "DT_PLTGOT"},
     {"strings in its data",
      [](Forgery& f) {
        f.Dynamic(DT_STRTAB, f.Load(PF_R | PF_W).p_vaddr);
@@ -308,8 +202,8 @@ const ForgeryRow kEntries[] = {
 };
 
 const ForgeryRow kSymbols[] = {
-    {"a count that lies",
-     [](Forgery& f) { f.Change<uint32_t>(f.TableAt(DT_HASH) + 4, [](uint32_t& n) { ++n; }); }, "symbols by its DT_HASH"},
+    {"a count that lies", [](Forgery& f) { f.Change<uint32_t>(f.TableAt(DT_HASH) + 4, [](uint32_t& n) { ++n; }); },
+     "symbols by its DT_HASH"},
     {"a count that is too small", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH) + 4, 2); }, "of 2"},
     {"a huge count", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH) + 4, 0x7fffffff); }, "has a DT_HASH"},
     {"no buckets", [](Forgery& f) { f.Put<uint32_t>(f.TableAt(DT_HASH), 0); }, "has a DT_HASH without buckets"},
@@ -320,8 +214,7 @@ const ForgeryRow kSymbols[] = {
      [](Forgery& f) {
        const uint64_t at = f.TableAt(DT_HASH);
        const auto buckets = f.Get<uint32_t>(at), symbols = f.Get<uint32_t>(at + 4);
-       for (uint64_t i = 1; i < symbols; ++i)
-         f.Put(at + 8 + 4 * (buckets + i), static_cast<uint32_t>(i));
+       for (uint64_t i = 1; i < symbols; ++i) f.Put(at + 8 + 4 * (buckets + i), static_cast<uint32_t>(i));
      },
      "twice"},
     {"a chain without end",
@@ -337,8 +230,16 @@ const ForgeryRow kSymbols[] = {
        f.Put(f.EntryAt(DT_GNU_HASH), Elf64_Dyn{DT_VERDEFNUM, {0}});
      },
      "no DT_HASH and no DT_GNU_HASH"},
-    {"one of them alone", [](Forgery& f) { f.Put(f.EntryAt(DT_HASH), Elf64_Dyn{DT_BIND_NOW, {0}}); }, ""},
-    {"the other alone", [](Forgery& f) { f.Put(f.EntryAt(DT_GNU_HASH), Elf64_Dyn{DT_BIND_NOW, {0}}); }, ""},
+    {"one of them alone",
+     [](Forgery& f) {
+       f.Put(f.EntryAt(DT_HASH), Elf64_Dyn{DT_BIND_NOW, {0}});
+     },
+     ""},
+    {"the other alone",
+     [](Forgery& f) {
+       f.Put(f.EntryAt(DT_GNU_HASH), Elf64_Dyn{DT_BIND_NOW, {0}});
+     },
+     ""},
     {"something at place 0", [](Forgery& f) { f.Put<uint8_t>(f.TableAt(DT_SYMTAB) + 4, STT_GNU_IFUNC); },
      "first symbol that is not empty"},
     {"another export",
@@ -359,7 +260,8 @@ const ForgeryRow kSymbols[] = {
     {"for each thread",
      [](Forgery& f) { f.Symbol("expf", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS); }); },
      "thread-local storage (expf)"},
-    {"common", [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_COMMON); }); },
+    {"common",
+     [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_COMMON); }); },
      "of type 5"},
     {"unique in the process",
      [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GNU_UNIQUE, STT_FUNC); }); },
@@ -368,15 +270,34 @@ const ForgeryRow kSymbols[] = {
      "outside of its own memory"},
     {"an entry elsewhere", [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_value = uint64_t{1} << 32; }); },
      "outside of its own memory"},
-    {"an entry in data", [](Forgery& f) { f.Symbol("toy", [&](Elf64_Sym& s) { s.st_value = f.Load(PF_R | PF_W).p_vaddr; }); },
+    {"an entry in data",
+     [](Forgery& f) { f.Symbol("toy", [&](Elf64_Sym& s) { s.st_value = f.Load(PF_R | PF_W).p_vaddr; }); },
      "no function in its code"},
     {"an entry that is data",
      [](Forgery& f) { f.Symbol("toy", [](Elf64_Sym& s) { s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT); }); },
      "no function in its code"},
     {"a name outside", [](Forgery& f) { f.Symbol("expf", [](Elf64_Sym& s) { s.st_name = 1U << 30; }); },
      "with a name outside"},
+    {"defined in the eyes of some",
+     [](Forgery& f) { f.Symbol("expf", [&](Elf64_Sym& s) { s.st_value = f.Load(PF_R | PF_X).p_vaddr; }); },
+     "expf that is not defined and has a value"},
+    {"a name without end",
+     [](Forgery& f) {
+       const auto at = static_cast<Elf64_Word>(f.MoveStrings(std::string(5000, 'x')));
+       f.Symbol("expf", [at](Elf64_Sym& s) { s.st_name = at; });
+     },
+     "or endless"},
+    {"a long name",
+     [](Forgery& f) {
+       const auto at = static_cast<Elf64_Word>(f.MoveStrings(std::string(4000, 'x')));
+       f.Symbol("expf", [at](Elf64_Sym& s) { s.st_name = at; });
+     },
+     ""},
     {"a version of nobody's", [](Forgery& f) { f.Put<uint16_t>(f.TableAt(DT_VERSYM) + 2, 77); }, "version 77"},
-    {"versions without numbers", [](Forgery& f) { f.Put(f.EntryAt(DT_VERSYM), Elf64_Dyn{DT_BIND_NOW, {0}}); },
+    {"versions without numbers",
+     [](Forgery& f) {
+       f.Put(f.EntryAt(DT_VERSYM), Elf64_Dyn{DT_BIND_NOW, {0}});
+     },
      "without the other"},
     {"versions of a library that it does not need",
      [](Forgery& f) {
@@ -385,14 +306,16 @@ const ForgeryRow kSymbols[] = {
      },
      "DT_VERNEED for toy"},
     {"versions that lead outside",
-     [](Forgery& f) { f.Change<Elf64_Verneed>(f.TableAt(DT_VERNEED), [](Elf64_Verneed& v) { v.vn_next = 0x7fffffff; }); },
+     [](Forgery& f) {
+       f.Change<Elf64_Verneed>(f.TableAt(DT_VERNEED), [](Elf64_Verneed& v) { v.vn_next = 0x7fffffff; });
+     },
      "DT_VERNEED that cannot be read"},
 };
 
 const ForgeryRow kRelocations[] = {
     {"code runs for a call", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_IRELATIVE); }, "IRELATIVE"},
-    {"code runs for an address", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 0), f.RelocationType(DT_RELA, R_X86_64_IRELATIVE); },
-     "IRELATIVE"},
+    {"code runs for an address",
+     [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 0), f.RelocationType(DT_RELA, R_X86_64_IRELATIVE); }, "IRELATIVE"},
     {"copied data", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_COPY); }, "from another object"},
     {"storage of a thread", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_TPOFF64); }, "thread-local"},
     {"a described storage", [](Forgery& f) { f.RelocationType(DT_JMPREL, R_X86_64_TLSDESC); }, "thread-local"},
@@ -403,7 +326,8 @@ const ForgeryRow kRelocations[] = {
      "outside of its own data"},
     {"into its headers", [](Forgery& f) { f.Relocation(DT_RELA, [](Elf64_Rela& r) { r.r_offset = 64; }); },
      "outside of its own data"},
-    {"into somebody's data", [](Forgery& f) { f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_offset = ~uint64_t{15}; }); },
+    {"into somebody's data",
+     [](Forgery& f) { f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_offset = ~uint64_t{15}; }); },
      "outside of its own data"},
     {"across its end",
      [](Forgery& f) {
@@ -421,7 +345,9 @@ const ForgeryRow kRelocations[] = {
      [](Forgery& f) { f.Relocation(DT_RELA, [&](Elf64_Rela& r) { r.r_offset = f.Segment(PT_DYNAMIC).p_vaddr + 8; }); },
      "into its dynamic segment"},
     {"of a symbol that there is not",
-     [](Forgery& f) { f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_info = ELF64_R_INFO(9999, R_X86_64_JUMP_SLOT); }); },
+     [](Forgery& f) {
+       f.Relocation(DT_JMPREL, [](Elf64_Rela& r) { r.r_info = ELF64_R_INFO(9999, R_X86_64_JUMP_SLOT); });
+     },
      "names symbol 9999"},
     {"taken for relative", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 1), f.RelocationType(DT_RELA, R_X86_64_64); },
      "DT_RELACOUNT"},
@@ -429,7 +355,11 @@ const ForgeryRow kRelocations[] = {
     {"a table in data", [](Forgery& f) { f.Dynamic(DT_JMPREL, f.Load(PF_R | PF_W).p_vaddr); }, "has a DT_JMPREL"},
     {"a table without end", [](Forgery& f) { f.Dynamic(DT_RELASZ, 24 * uint64_t{1 << 20}); }, "has a DT_RELA of"},
     {"a part of an entry", [](Forgery& f) { f.Dynamic(DT_RELASZ, f.Dynamic(DT_RELASZ) - 1); }, "a part of an entry"},
-    {"of no size", [](Forgery& f) { f.Put(f.EntryAt(DT_RELAENT), Elf64_Dyn{DT_BIND_NOW, {0}}); }, "or of none"},
+    {"of no size",
+     [](Forgery& f) {
+       f.Put(f.EntryAt(DT_RELAENT), Elf64_Dyn{DT_BIND_NOW, {0}});
+     },
+     "or of none"},
     {"of another size", [](Forgery& f) { f.Dynamic(DT_RELAENT, 16); }, "of another kind"},
     {"packed, into its data", [](Forgery& f) { f.Packed(f.Dynamic(DT_PLTGOT), 3); }, ""},
     {"packed, into its code", [](Forgery& f) { f.Packed(f.Load(PF_R | PF_X).p_vaddr, 1); }, "outside of its own data"},

@@ -54,6 +54,9 @@ std::optional<std::string> CheckSymbols(const LoaderView& view) {
           "it static",
           Printable(symbol.name), symbol.binding);
     }
+    // The loader takes one with a value for a definition, where an address and no call is asked for.
+    if (!defined && symbol.value != 0)
+      return fmt::format("has a symbol {} that is not defined and has a value", Printable(symbol.name));
     if (defined && symbol.binding != STB_LOCAL &&
         (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL || symbol.name.empty())) {
       return fmt::format("has a global symbol {} that is hidden or without a name; make it local",
@@ -69,7 +72,8 @@ std::optional<std::string> CheckExports(const LoaderView& view, const FilePolicy
   for (const std::string& name : view.Exports()) {
     if (Contains(policy.required_exports, name) || Contains(policy.allowed_exports, name)) continue;
     return fmt::format(
-        "exports {}: only the contract's entries may be visible; make it static, or build with -fvisibility=hidden",
+        "exports {}: only the contract's entries may be visible; make it static, build with -fvisibility=hidden, or "
+        "keep it local in a version script",
         Printable(name));
   }
   return std::nullopt;
@@ -114,7 +118,7 @@ std::optional<std::string> CheckStartup(const LoaderView& view) {
 // Relocations write before the first call: only into the object's own data, only what is an address, and not into the
 // dynamic segment, whose entries the loader reads again while it applies them.
 std::optional<std::string> CheckRelocations(const LoaderView& view) {
-  for (const ElfRelocation& relocation : view.relocations) {
+  for (const LoaderRelocation& relocation : view.relocations) {
     switch (relocation.type) {
       case R_X86_64_NONE:
         continue;
@@ -132,7 +136,7 @@ std::optional<std::string> CheckRelocations(const LoaderView& view) {
         return "uses thread-local storage; keep per-thread data on the stack or in scratch";
       case R_X86_64_COPY:
         return fmt::format("copies {} from another object; declare it as the header does",
-                           Printable(relocation.symbol));
+                           Printable(view.symbols[relocation.symbol].name));
       default:
         return fmt::format("has a relocation of type {} at {:#x}; compile with -fPIC", relocation.type,
                            relocation.offset);
@@ -148,8 +152,8 @@ std::optional<std::string> CheckRelocations(const LoaderView& view) {
     }
   }
   if (view.relocations.size() > kMaxLoadRelocations) {
-    return fmt::format("has {} load-time relocations, above {}; shrink its tables of pointers",
-                       view.relocations.size(), kMaxLoadRelocations);
+    return fmt::format("has {} load-time relocations, above {}; shrink its tables of pointers", view.relocations.size(),
+                       kMaxLoadRelocations);
   }
   return std::nullopt;
 }
@@ -187,8 +191,7 @@ std::optional<std::string> CheckLoaded(const LoaderView& view) {
       return fmt::format("has a segment at {:#x} with zeroed memory that nothing may write", segment.p_vaddr);
     end = segment.p_vaddr + segment.p_memsz;
   }
-  if (end > kMaxSpan)
-    return fmt::format("is spread over {:#x} bytes of addresses, above {} MiB", end, kMaxSpan >> 20);
+  if (end > kMaxSpan) return fmt::format("is spread over {:#x} bytes of addresses, above {} MiB", end, kMaxSpan >> 20);
   return std::nullopt;
 }
 
@@ -226,11 +229,11 @@ std::optional<std::string> CheckSegments(const LoaderView& view) {
 // All that ld.so knows of, and nothing of what it would do besides mapping, binding and relocating.  It recognises some
 // by the lower half of their number alone, so a number that is not listed is refused whatever its name.
 std::optional<std::string> CheckDynamic(const LoaderView& view) {
-  constexpr int64_t kKnown[] = {
-      DT_NEEDED, DT_SONAME,   DT_STRTAB,   DT_STRSZ, DT_SYMTAB,    DT_SYMENT,   DT_HASH,    DT_GNU_HASH,
-      DT_RELA,   DT_RELASZ,   DT_RELAENT,  DT_JMPREL, DT_PLTRELSZ, DT_PLTREL,   DT_PLTGOT,  DT_RELACOUNT,
-      DT_RELR,   DT_RELRSZ,   DT_RELRENT,  DT_FLAGS,  DT_FLAGS_1,  DT_BIND_NOW, DT_SYMBOLIC, DT_VERSYM,
-      DT_VERNEED, DT_VERNEEDNUM, DT_VERDEF, DT_VERDEFNUM};
+  constexpr int64_t kKnown[] = {DT_NEEDED,   DT_SONAME,     DT_STRTAB,  DT_STRSZ,     DT_SYMTAB,   DT_SYMENT,
+                                DT_HASH,     DT_GNU_HASH,   DT_RELA,    DT_RELASZ,    DT_RELAENT,  DT_JMPREL,
+                                DT_PLTRELSZ, DT_PLTREL,     DT_PLTGOT,  DT_RELACOUNT, DT_RELR,     DT_RELRSZ,
+                                DT_RELRENT,  DT_FLAGS,      DT_FLAGS_1, DT_BIND_NOW,  DT_SYMBOLIC, DT_VERSYM,
+                                DT_VERNEED,  DT_VERNEEDNUM, DT_VERDEF,  DT_VERDEFNUM};
   const uint64_t flags = view.Dynamic(DT_FLAGS).value_or(0), more = view.Dynamic(DT_FLAGS_1).value_or(0);
   if (view.HasDynamic(DT_TEXTREL) || (flags & DF_TEXTREL) != 0)
     return "has relocations in its code (TEXTREL); address data relative to rip in assembler, compile with -fPIC";
@@ -244,6 +247,12 @@ std::optional<std::string> CheckDynamic(const LoaderView& view) {
   for (const Elf64_Dyn& entry : view.dynamic) {
     if (std::find(std::begin(kKnown), std::end(kKnown), entry.d_tag) != std::end(kKnown)) continue;
     return fmt::format("has a dynamic entry {:#x}, which no kernel needs; leave linking to the compiler", entry.d_tag);
+  }
+  // Bound at the first call, two words behind it would be written.
+  if (const auto table = view.Dynamic(DT_PLTGOT)) {
+    const Elf64_Phdr* load = view.Mapping(*table, sizeof(uint64_t), false);
+    if (load == nullptr || (load->p_flags & PF_W) == 0)
+      return fmt::format("has a DT_PLTGOT at {:#x}, outside of its own data", *table);
   }
   if ((flags & ~uint64_t{DF_BIND_NOW | DF_SYMBOLIC}) != 0 || (more & ~uint64_t{DF_1_NOW}) != 0) {
     return fmt::format("asks the loader for more than binding at once (DT_FLAGS {:#x}, DT_FLAGS_1 {:#x})", flags, more);
