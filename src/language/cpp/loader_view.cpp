@@ -206,7 +206,7 @@ Complaint LoaderReader::OtherSegments() {
 Complaint LoaderReader::Relro() {
   const Elf64_Phdr* relro = Find(PT_GNU_RELRO);
   if (relro == nullptr) return std::nullopt;
-  const Elf64_Phdr* load = view_.Mapping(relro->p_vaddr, 0, false);
+  const Elf64_Phdr* load = view_.Mapping(relro->p_vaddr, 1, false);
   if (load != nullptr && (load->p_flags & PF_W) != 0 && relro->p_memsz <= kMaxAddress &&
       relro->p_vaddr + relro->p_memsz <= PageEnd(load->p_vaddr + load->p_memsz)) {
     return std::nullopt;
@@ -258,7 +258,8 @@ Complaint LoaderReader::SizedTable(std::string_view name, int64_t address, int64
   if (!at && !bytes) return std::nullopt;
   if (!at || !bytes || *bytes % entry != 0)
     return fmt::format("has a {} without address, without size, or with a part of an entry", name);
-  return Table(name, *at, *bytes, table);
+  // Of an empty one the loader reads nothing, wherever it is said to be.
+  return *bytes == 0 ? std::nullopt : Table(name, *at, *bytes, table);
 }
 
 Complaint LoaderReader::Strings() {

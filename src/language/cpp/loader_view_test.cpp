@@ -10,9 +10,7 @@
 
 #include "base/file.h"
 #include "language/cpp/builder.h"
-#include "language/cpp/compile.h"
 #include "language/cpp/policy.h"
-#include "language/cpp/toolchain.h"
 #include "language/testing/forgery.h"
 #include "language/testing/toy_contract.h"
 
@@ -20,44 +18,8 @@ namespace assay {
 namespace {
 
 using testing::Forgery;
+using testing::GoodObject;
 using ::testing::HasSubstr;
-
-// Every table that the loader knows: both hash tables, relative relocations, calls into two libraries, data, zeroed
-// data.
-constexpr const char* kSource = R"(#include <math.h>
-#include <stdlib.h>
-static const char* volatile names[] = {"a", "b", "c"};
-static volatile float kept[1024];
-extern "C" void toy(const float* x, float* y, long n) {
-  for (long i = 0; i < n; ++i) y[i] = expf(x[i]) + static_cast<float>(atoi(names[i % 3])) + kept[i % 1024];
-}
-)";
-
-FilePolicy Policy() {
-  FilePolicy policy;
-  policy.required_exports = {"toy"};
-  return policy;
-}
-
-const std::string& GoodObject() {
-  static const std::string bytes = [] {
-    if (!PrimaryToolchain().ok()) return std::string();
-    CompileJob job;
-    job.toolchain = &PrimaryToolchain().value();
-    job.source = kSource;
-    job.flags = {"-O1"};
-    job.link_flags = {"-Wl,--hash-style=both"};
-    job.policy = Policy();
-    auto built = Compile(job);
-    if (!built.ok()) return std::string();
-    if (const auto* rejected = std::get_if<Rejected>(&built.value())) {
-      ADD_FAILURE() << rejected->evidence;
-      return std::string();
-    }
-    return std::get<CompiledFile>(std::move(built).value()).bytes;
-  }();
-  return bytes;
-}
 
 struct ForgeryRow {
   const char* name;
@@ -354,6 +316,13 @@ const ForgeryRow kRelocations[] = {
     {"more relative than there are", [](Forgery& f) { f.Dynamic(DT_RELACOUNT, 9999); }, "DT_RELACOUNT of 9999"},
     {"a table in data", [](Forgery& f) { f.Dynamic(DT_JMPREL, f.Load(PF_R | PF_W).p_vaddr); }, "has a DT_JMPREL"},
     {"a table without end", [](Forgery& f) { f.Dynamic(DT_RELASZ, 24 * uint64_t{1 << 20}); }, "has a DT_RELA of"},
+    {"an empty table nowhere",
+     [](Forgery& f) {
+       f.Dynamic(DT_RELASZ, 0);
+       f.Dynamic(DT_RELACOUNT, 0);
+       f.Dynamic(DT_RELA, 0);
+     },
+     ""},
     {"a part of an entry", [](Forgery& f) { f.Dynamic(DT_RELASZ, f.Dynamic(DT_RELASZ) - 1); }, "a part of an entry"},
     {"of no size",
      [](Forgery& f) {
@@ -382,7 +351,7 @@ class HostileObject : public ::testing::Test {
       SCOPED_TRACE(row.name);
       Forgery forgery(GoodObject());
       row.forge(forgery);
-      const auto complaint = CheckSharedObject(forgery.bytes, Policy());
+      const auto complaint = CheckSharedObject(forgery.bytes, testing::ObjectPolicy());
       if (*row.evidence == '\0')
         EXPECT_FALSE(complaint) << *complaint;
       else
@@ -404,8 +373,8 @@ TEST_F(HostileObject, IsRefusedAtEveryLength) {
   uint64_t end = 0;
   for (const Elf64_Phdr& segment : view.segments) end = std::max(end, segment.p_offset + segment.p_filesz);
   for (uint64_t size = 0; size < end; size += size < 1024 ? 1 : 61)
-    EXPECT_TRUE(CheckSharedObject(std::string_view(GoodObject()).substr(0, size), Policy())) << size;
-  EXPECT_FALSE(CheckSharedObject(std::string_view(GoodObject()).substr(0, end), Policy()));
+    EXPECT_TRUE(CheckSharedObject(std::string_view(GoodObject()).substr(0, size), testing::ObjectPolicy())) << size;
+  EXPECT_FALSE(CheckSharedObject(std::string_view(GoodObject()).substr(0, end), testing::ObjectPolicy()));
 }
 
 TEST_F(HostileObject, IsRefusedAtLoadWithItsEvidence) {

@@ -2,14 +2,58 @@
 #pragma once
 
 #include <elf.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "language/cpp/compile.h"
+#include "language/cpp/policy.h"
+#include "language/cpp/toolchain.h"
 
 namespace assay::testing {
+
+// Every table that the loader knows: both hash tables, relative relocations, calls into two libraries, data, zeroed
+// data.
+inline constexpr const char* kObjectSource = R"(#include <math.h>
+#include <stdlib.h>
+static const char* volatile names[] = {"a", "b", "c"};
+static volatile float kept[1024];
+extern "C" void toy(const float* x, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = expf(x[i]) + static_cast<float>(atoi(names[i % 3])) + kept[i % 1024];
+}
+)";
+
+inline FilePolicy ObjectPolicy() {
+  FilePolicy policy;
+  policy.required_exports = {"toy"};
+  return policy;
+}
+
+// "": there is no compiler.
+inline const std::string& GoodObject() {
+  static const std::string bytes = [] {
+    if (!PrimaryToolchain().ok()) return std::string();
+    CompileJob job;
+    job.toolchain = &PrimaryToolchain().value();
+    job.source = kObjectSource;
+    job.flags = {"-O1"};
+    job.link_flags = {"-Wl,--hash-style=both"};
+    job.policy = ObjectPolicy();
+    auto built = Compile(job);
+    if (!built.ok()) return std::string();
+    if (const auto* rejected = std::get_if<Rejected>(&built.value())) {
+      ADD_FAILURE() << rejected->evidence;
+      return std::string();
+    }
+    return std::get<CompiledFile>(std::move(built).value()).bytes;
+  }();
+  return bytes;
+}
 
 // A shared object to change byte by byte.  Indices and tags that are not there are a broken test, and throw.
 class Forgery {
