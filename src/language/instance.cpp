@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "language/cpp/elf_file.h"
+#include "language/cpp/loader_view.h"
 #include "language/endings.h"
 #include "language/instance_sizes.h"
 #include "language/parameters.h"
@@ -221,14 +221,15 @@ Result<InstanceOutcome> Instance::Start(const InstanceSpec& spec) {
   if (Sha256(bytes) != spec.artifact->file_hash) {
     return Error{ErrorCode::kCorrupt, spec.artifact->path.string() + " is not the file that was built"};
   }
-  const auto elf = ElfFile::Parse(bytes);
-  if (!elf) return Error{ErrorCode::kCorrupt, spec.artifact->path.string() + " is no shared object"};
+  LoaderView view;
+  if (const auto trouble = ReadAsLoader(bytes, view))
+    return Error{ErrorCode::kCorrupt, spec.artifact->path.string() + " " + *trouble};
   Layout layout;
   layout.session = BaseSpec(spec);
   ASSAY_TRY_STATUS(AddTensors(spec, layout));
   if (!spec.artifact->trusted_code && spec.artifact->sanitizer.empty())
     layout.session.limits.address_space = MemoryBudget(spec, layout.session.buffers);
-  ASSAY_TRY(auto refused, AddExtras(spec, elf->Exports(), layout));
+  ASSAY_TRY(auto refused, AddExtras(spec, view.Exports(), layout));
   if (refused) return InstanceOutcome(std::move(*refused));
 
   Endings endings{spec.stage, {}};

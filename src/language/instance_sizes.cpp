@@ -54,6 +54,7 @@ SessionSpec BaseSpec(const InstanceSpec& spec) {
   const Artifact& artifact = *spec.artifact;
   SessionSpec session;
   session.artifact = artifact.path;
+  session.artifact_hash = artifact.file_hash;
   session.symbols = {spec.contract->entry};
   session.threads = spec.threads;
   session.libraries = artifact.libraries;

@@ -66,22 +66,24 @@ struct Candidate {
 // Fills `id` from the content.
 Candidate NamedByContent(Candidate candidate);
 
-// A candidate that built, sealed on disk under its own hash.
+// A candidate that built, sealed on disk under its own hash; or a shared object that came without a source.
 struct Artifact {
-  Digest id;  // of {candidate, contract header, compiler version, target}
+  Digest id;  // of {candidate, contract header, compiler version, target}; without source, of the file
   Digest candidate;
   Digest file_hash;  // of the bytes that will be mapped
   Digest twin;       // of the code sections with addresses normalised: equal twins run the same code
   std::filesystem::path path;
   std::string name;                              // for people: "blocked MR=12 NV=2" or "baseline strict"
   std::string compiler;                          // "g++ 12.2.0"
-  std::vector<std::string> command;              // as run inside the build jail
+  std::vector<std::string> command;              // as run inside the build jail; empty: it was not built here
   std::vector<std::filesystem::path> libraries;  // shared libraries it may load besides the C, C++ and OpenMP runtimes
   std::vector<std::string> unset;                // environment variables its process must not see
   std::filesystem::path sanitizer;               // the runtime of a sanitizer build, which must come first; else empty
   std::string info_symbol;                       // `info` of a peer, or ""
   bool trusted_code = false;  // baselines, peers: own process, looser code policy, same answer checks
   double build_seconds = 0;
+
+  bool HasSource() const { return !command.empty(); }
 };
 
 }  // namespace assay

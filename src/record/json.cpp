@@ -739,8 +739,9 @@ std::string VerdictJson(const Attempt& attempt, const std::string& contract, con
   return Dump(out, 2) + "\n";
 }
 
-std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons, const std::string& contract,
-                      const Machine& machine, const Versions& versions) {
+std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons,
+                      std::span<const Artifact> arms, const std::string& contract, const Machine& machine,
+                      const Versions& versions) {
   const auto brief = [](const Decision& d) {
     return Ordered{
         {"decision", Name(d.kind)}, {"value", OrNull(d.value)}, {"low", Number(d.low)}, {"high", Number(d.high)},
@@ -754,11 +755,10 @@ std::string BenchJson(const DecisionReport& last, std::span<const Comparison> co
     for (const Decision& decision : one.decisions) row["workloads"].push_back(brief(decision));
     list.push_back(row);
   }
-  Ordered out = {{"format", "assay.bench.1"},
-                 {"contract", contract},
-                 {"machine", ToJson(machine)},
-                 {"versions", versions},
-                 {"comparisons", list}};
+  Ordered compared = Ordered::array();
+  for (const Artifact& arm : arms) compared.push_back({{"name", arm.name}, {"file_hash", arm.file_hash}});
+  Ordered out = {{"format", "assay.bench.1"}, {"contract", contract}, {"machine", ToJson(machine)},
+                 {"versions", versions},      {"arms", compared},     {"comparisons", list}};
   out.update(ToJson(last));
   return Dump(out, 2) + "\n";
 }

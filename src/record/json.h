@@ -40,8 +40,9 @@ Result<Campaign> ParseCampaignHead(std::string_view json);
 std::string VerdictJson(const Attempt& attempt, const std::string& contract, const Machine& machine,
                         const Versions& versions);
 // `last`: the last comparison whole, with its design and raw units.
-std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons, const std::string& contract,
-                      const Machine& machine, const Versions& versions);
+std::string BenchJson(const DecisionReport& last, std::span<const Comparison> comparisons,
+                      std::span<const Artifact> arms, const std::string& contract, const Machine& machine,
+                      const Versions& versions);
 std::string RedteamJson(const RedteamRun& run);
 
 }  // namespace assay

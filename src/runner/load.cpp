@@ -41,19 +41,27 @@ bool LoadArtifact(const Shared& shared, void* (&symbols)[ring::kSymbols]) {
     SayFailed(shared.report, ring::Stage::kOpenFailed, "dlopen failed");
     return false;
   }
+  const link_map* map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+    SayFailed(shared.report, ring::Stage::kOpenFailed, "dlinfo failed");
+    return false;
+  }
+  Extent extent{map->l_addr, map->l_addr};
+  ::dl_iterate_phdr(FindExtent, &extent);
+  shared.report->artifact_base = extent.base;
+  shared.report->artifact_bytes = extent.end - extent.base;
   for (uint32_t i = 0; i < start.symbol_count && i < ring::kSymbols; ++i) {
     symbols[i] = ::dlsym(library, start.symbols[i]);
     if (symbols[i] == nullptr) {
       SayFailed(shared.report, ring::Stage::kSymbolFailed, "the symbol is null");
       return false;
     }
-  }
-  const link_map* map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) {
-    Extent extent{map->l_addr, map->l_addr};
-    ::dl_iterate_phdr(FindExtent, &extent);
-    shared.report->artifact_base = extent.base;
-    shared.report->artifact_bytes = extent.end - extent.base;
+    // Looked up in the artifact first, then in what it needs.
+    const auto address = reinterpret_cast<uint64_t>(symbols[i]);
+    if (start.trusted == 0 && !(address >= extent.base && address < extent.end)) {
+      SayFailed(shared.report, ring::Stage::kSymbolFailed, "the symbol is another library's");
+      return false;
+    }
   }
   return true;
 }

@@ -48,6 +48,7 @@ struct BufferSpec {
 
 struct SessionSpec {
   std::filesystem::path artifact;    // a shared object; its bytes are copied and sealed at the start
+  std::string artifact_hash;         // SHA-256 that the sealed copy must have; empty: not asked
   std::vector<std::string> symbols;  // entry first, then optional _scratch, _packed, _prepare
   std::vector<BufferSpec> buffers;
   int threads = 1;                               // the OpenMP team, main thread included

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "sandbox/libraries.h"
 #include "sandbox/programs.h"
 #include "sandbox/report.h"
@@ -47,8 +48,11 @@ Status CheckSpec(const SessionSpec& spec) {
   return Ok();
 }
 
-Result<UniqueFd> SealArtifact(const std::filesystem::path& path) {
+// What was checked is what is mapped: the copy is made of bytes whose hash is asked here, and nobody can change it.
+Result<UniqueFd> SealArtifact(const std::filesystem::path& path, const std::string& hash) {
   ASSAY_TRY(const std::string bytes, ReadFile(path, kLargestArtifact));
+  if (!hash.empty() && Sha256(bytes) != hash)
+    return Error{ErrorCode::kCorrupt, path.string() + " changed after it was checked"};
   UniqueFd fd(::memfd_create("assay-artifact", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return SystemError("memfd_create", errno);
   if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
@@ -79,7 +83,7 @@ Result<std::unique_ptr<Session::State>> CreateMemory(const SessionSpec& spec) {
   ASSAY_TRY(SharedFile report, CreateShared("assay-report", sizeof(ring::Report), Sealing::kSize, false));
   state->report_fd = std::move(report.fd);
   state->report = static_cast<const ring::Report*>(report.address);
-  ASSAY_TRY(state->artifact_fd, SealArtifact(spec.artifact));
+  ASSAY_TRY(state->artifact_fd, SealArtifact(spec.artifact, spec.artifact_hash));
   ASSAY_TRY(state->output_fd, CreateOutput(std::max<uint64_t>(spec.limits.output, 1)));
   for (size_t i = 0; i < spec.buffers.size(); ++i) {
     const bool end_at_guard = (Mix(spec.placement_draw + i) & 1) != 0;

@@ -222,6 +222,7 @@ TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
   const Case cases[] = {
       {"loads", good, "entry", "session"},
       {"no such symbol", good, "entri", "symbol"},
+      {"a symbol of what it needs", good, "malloc", "symbol"},
       {"a symbol that nobody has", needs, "entry", "open"},
       {"not a shared object", testing::Workshop() / "noise.so", "entry", "open"},
       {"wants 100 GiB", huge, "entry", "open"},
@@ -245,6 +246,9 @@ TEST(Session, SaysWhyAnArtifactDoesNotLoad) {
     }
     EXPECT_EQ(found, c.expected);
   }
+  SessionSpec changed = SpecOf(good, {"entry"}, {});
+  changed.artifact_hash = std::string(64, '0');  // of what was checked
+  EXPECT_FALSE(Session::Start(changed).ok());
 }
 
 TEST(Session, NullUnitsAndSeveralSessionsAtOnce) {

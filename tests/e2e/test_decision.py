@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Decisions agree with a second implementation to the last digit: on synthetic streams of every kind, and live."""
+import hashlib
 import json
 import os
 import subprocess
 import sys
 
-from support import DONE, NO_VERDICT, PROGRAM, ROOT, TOY, USAGE, Workspace, main
+from support import DONE, NO_VERDICT, PROGRAM, REFUSED, ROOT, TOY, USAGE, Workspace, main
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 import decision  # noqa: E402
@@ -69,12 +70,56 @@ class Decision(Workspace):
             outcome = self.expect(USAGE, "bench", TOY, "strict", *more)
             self.assertIn("either --against B or --aa", outcome.err)
 
-    def test_a_shared_object_is_no_kernel_source(self):
-        self.expect(DONE, "verify", TOY, TOY / "honest/fused.cpp")
-        built = max((self.folder / ".assay").rglob("*.so"), key=lambda file: file.stat().st_mtime, default=None)
-        self.assertIsNotNone(built, "the cache holds what was built")
-        outcome = self.expect(USAGE, "verify", TOY, built)
-        self.assertIn("is a shared object; give the source", outcome.err)
+    def shared(self, name, source, *flags):
+        """A kernel as somebody else would link it, and what assay calls it."""
+        file = self.folder / name
+        subprocess.run(["g++", "-O2", "-shared", "-fPIC", *flags, "-x", "c++", "-", "-o", file], input=source.encode(), check=True)
+        return file, "object " + hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+    def test_a_shared_object_is_compared(self):
+        header = self.folder / "include/assay/contract.h"
+        header.parent.mkdir(parents=True)
+        header.touch()
+        knobs = ("-DLANES=8", "-DUNROLL=1", "-DTHREADS=1", "-DTHREADS_all=2", "-DORDER=1", "-DORDER_up=1")
+        file, _ = self.shared("the.so", (TOY / "templates/plain.cpp").read_text(), "-nostartfiles", "-I", self.folder / "include", *knobs)
+        subprocess.run(["strip", "--strip-all", file], check=True)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        name = "object " + digest[:16]
+        outcome = self.expect((DONE, NO_VERDICT), "bench", TOY, file, "--against", "strict", "--threads", "1", "--json", "bench.json")
+        self.assertIn(name + " against strict", outcome.out)
+        self.assertIn("not asked of " + name, outcome.out)
+        report = json.loads((self.folder / "bench.json").read_text())
+        self.assertEqual({"name": name, "file_hash": digest}, report["arms"][0])
+        self.assertEqual("strict", report["arms"][1]["name"])
+        self.agree(report, "a shared object")
+
+        self.expect(DONE, "verify", TOY, file, "--json", "verdict.json")
+        verdict = json.loads((self.folder / "verdict.json").read_text())
+        self.assertEqual((digest, "verified"), (verdict["candidate"], verdict["trust"]))
+        policy = verdict["checks"][0]
+        self.assertEqual("policy", policy["name"])
+        for what in ("builds twice", "second compiler", "sanitizers"):
+            self.assertTrue(any(line.startswith(what) for line in policy["not_checked"]), policy)
+
+    def test_a_shared_object_goes_through_the_gate_first(self):
+        wrong, name = self.shared("wrong.so", (TOY / "mutants/tail_lost.cpp").read_text(), "-nostartfiles")
+        for arms in ((wrong, "--against", "strict"), ("strict", "--against", wrong)):
+            outcome = self.expect(REFUSED, "bench", TOY, *arms, "--threads", "1")
+            self.assertIn("wrong_answer", outcome.out)
+            self.assertIn(name, outcome.out)
+        for source, flags, evidence in (((TOY / "honest/fused.cpp").read_text(), (), "link with -nostartfiles"),
+                                        ("extern \"C\" void other() {}", ("-nostartfiles",), "exports other"),
+                                        ("static void other() {} void* volatile kept = (void*)other;", ("-nostartfiles", "-fvisibility=hidden"), "exports nothing")):
+            outcome = self.expect(REFUSED, "bench", TOY, self.shared("other.so", source, *flags)[0], "--against", "strict")
+            self.assertIn("REJECTED at load, policy", outcome.out)
+            self.assertIn(evidence, " ".join(outcome.out.split()))
+
+    def test_what_a_shared_object_cannot_be_asked(self):
+        file, name = self.shared("the.so", (TOY / "honest/fused.cpp").read_text(), "-nostartfiles")
+        outcome = self.expect(USAGE, "verify", TOY, file, "--stop-after", "exam")
+        self.assertIn(name + " came without a source", outcome.err)
+        outcome = self.expect(USAGE, "bench", TOY, file, "--set", "UNROLL=2", "--against", "strict")
+        self.assertIn("is a shared object and has no knobs", outcome.err)
 
 
 if __name__ == "__main__":

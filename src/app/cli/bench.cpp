@@ -68,7 +68,7 @@ Result<Pair> KernelsOf(Workshop& shop, const BenchArguments& arguments) {
 
 // Everything that was asked for as a file; of repeated comparisons the raw units of the last.
 Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const DecisionReport& last,
-                  std::span<const Comparison> comparisons) {
+                  std::span<const Comparison> comparisons, std::span<const Artifact> arms) {
   const std::string& contract = shop.contract.name;
   if (!arguments.csv.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.csv, UnitsCsv(last)));
   if (!arguments.hyperfine.empty()) ASSAY_TRY_STATUS(WriteJson(arguments.hyperfine, HyperfineJson(last)));
@@ -78,7 +78,7 @@ Status WriteFiles(const BenchArguments& arguments, const Workshop& shop, const D
   if (!arguments.google_benchmark.empty())
     ASSAY_TRY_STATUS(WriteJson(arguments.google_benchmark, GoogleBenchmarkJson(last, contract, machine)));
   if (arguments.json.empty()) return Ok();
-  return WriteJson(arguments.json, BenchJson(last, comparisons, contract, machine, VersionsHere(shop.contract)));
+  return WriteJson(arguments.json, BenchJson(last, comparisons, arms, contract, machine, VersionsHere(shop.contract)));
 }
 
 // At most one of the files may be standard output, and then nothing else is.
@@ -110,6 +110,7 @@ Result<int> Command(const BenchArguments& arguments) {
   ASSAY_TRY(const Passage passed_b, arguments.aa ? Result<Passage>(passed_a) : PassTo(Stage::kVerify, shop, pair.b));
   if (passed_b.attempt.rejected) return ShowRefusal(shop, pair.b.label, *passed_b.attempt.rejected);
 
+  const Artifact arms[] = {passed_a.verified->artifact(), passed_b.verified->artifact()};
   std::vector<Comparison> comparisons;
   DecisionReport report;
   for (int number = 0; number < arguments.repeat; ++number) {
@@ -118,7 +119,7 @@ Result<int> Command(const BenchArguments& arguments) {
     if (const auto* refused = std::get_if<Rejected>(&bench.outcome)) {
       progress.Close();
       // What was compared before the refusal is not lost.
-      if (!comparisons.empty()) ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons));
+      if (!comparisons.empty()) ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons, arms));
       return ShowRefusal(shop, bench.rejected_arm, *refused);
     }
     report = std::move(std::get<DecisionReport>(bench.outcome));
@@ -127,10 +128,15 @@ Result<int> Command(const BenchArguments& arguments) {
     if (arguments.repeat > 1) progress.Remark(ComparisonLine(number + 1, comparisons.back()));
   }
   progress.Close();
-  ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons));
+  ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons, arms));
   if (!to_stdout) {
     Print(arguments.repeat > 1 ? ComparisonsText(comparisons, pair.a.label, pair.b.label, OutputWidth())
                                : BenchText(report, pair.a.label, pair.b.label, OutputWidth()));
+    for (const NamedKernel* kernel : {&pair.a, &pair.b}) {
+      const bool twice = arguments.aa && kernel == &pair.b;
+      if (!kernel->object.empty() && !twice)
+        Print("  not asked of " + kernel->label + ": what only a source can be asked\n");
+    }
   }
   return AllDecided(comparisons) ? kDone : kNoVerdict;
 }

@@ -33,10 +33,16 @@ Status EstimateAlone(Workshop& shop, const Screened& screened, const Verified& v
 }  // namespace
 
 Result<Passage> PassTo(Stage last, Workshop& shop, const NamedKernel& subject) {
+  if (last == Stage::kExam && !subject.candidate) {
+    return Error{ErrorCode::kInvalidInput,
+                 subject.label + (subject.object.empty() ? " is a baseline or peer" : " came without a source") +
+                     "; only candidates with their source sit the exam"};
+  }
   Passage passage;
   Attempt& attempt = passage.attempt;
   if (subject.candidate) attempt.proposal.candidate = *subject.candidate;
   if (!subject.candidate) attempt.proposal.candidate.template_name = subject.label;
+  if (!subject.object.empty()) attempt.proposal.candidate.id = Sha256(subject.object);
 
   ASSAY_TRY(const BuildOutcome built, BuildKernel(shop, subject));
   if (const auto* refused = std::get_if<Rejected>(&built)) return Refuse(attempt, *refused), passage;
@@ -62,8 +68,6 @@ Result<Passage> PassTo(Stage last, Workshop& shop, const NamedKernel& subject) {
     ASSAY_TRY_STATUS(EstimateAlone(shop, std::get<Screened>(screened), *passage.verified, attempt));
     return passage;
   }
-  if (!subject.candidate)
-    return Error{ErrorCode::kInvalidInput, subject.label + " is a baseline or peer; only candidates sit the exam"};
   ASSAY_TRY(const ExamOutcome examined, shop.gate->Examine(shop.contract, *subject.candidate, *passage.verified));
   if (const auto* refused = std::get_if<Rejected>(&examined)) return Refuse(attempt, *refused), passage;
   Advance(attempt, Stage::kExam, Trust::kExamined, std::get<Examined>(examined).checks());

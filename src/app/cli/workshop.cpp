@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "app/cli/places.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "contract/load.h"
 #include "language/cpp/directives.h"
@@ -38,6 +40,9 @@ std::string AdmissionKey(const Contract& contract) {
   }
   return key;
 }
+
+constexpr size_t kLargestObject = size_t{16} << 20;  // as much as a build may write
+constexpr size_t kShownDigits = 16;                  // of the hash that names one
 
 bool IsObject(const std::filesystem::path& file) {
   constexpr std::string_view kElf = "\x7f\x45LF";
@@ -113,8 +118,12 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
     if (file.empty() && path.stem() == what) file = path;
   }
   if (!file.empty() && IsObject(file)) {
-    return Error{ErrorCode::kInvalidInput,
-                 Printable(what) + " is a shared object; give the source, for its tables would have to be believed"};
+    if (!knobs.empty() || !flags.empty())
+      return Error{ErrorCode::kInvalidInput, Printable(what) + " is a shared object and has no knobs or flag groups"};
+    NamedKernel object;
+    ASSAY_TRY(object.object, ReadFile(file, kLargestObject));
+    object.label = "object " + Sha256(object.object).substr(0, kShownDigits);
+    return object;
   }
   if (!file.empty()) {
     ASSAY_TRY(const Template family, ReadTemplate(file, contract));
@@ -137,10 +146,12 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
 }
 
 Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
-  Result<BuildOutcome> built =
-      subject.reference != nullptr
-          ? workshop.builder->BuildReference(workshop.contract, *subject.reference)
-          : workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
+  const auto build = [&]() -> Result<BuildOutcome> {
+    if (subject.reference != nullptr) return workshop.builder->BuildReference(workshop.contract, *subject.reference);
+    if (!subject.object.empty()) return workshop.builder->TakeObject(workshop.contract, subject.object);
+    return workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
+  };
+  Result<BuildOutcome> built = build();
   if (built.ok()) {
     if (auto* artifact = std::get_if<Artifact>(&built.value())) artifact->name = subject.label;
   }

@@ -52,6 +52,7 @@ struct NamedKernel {
   std::optional<Candidate> candidate;          // of a source with knobs
   const ReferenceKernel* reference = nullptr;  // else a baseline or peer
   std::string label;
+  std::string object;  // else the bytes of a shared object
 };
 Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what, const KnobValues& knobs,
                                const std::vector<std::string>& flags);

@@ -20,6 +20,13 @@ std::filesystem::path ObjectPath(const std::filesystem::path& folder, const Dige
   return folder / "objects" / (hash + ".so");
 }
 
+Status MakeFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", folder.string(), error.message())};
+  return Ok();
+}
+
 bool IsDigest(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -50,15 +57,17 @@ std::optional<CachedBuild> BuildCache::Find(const Digest& id) const {
   return build;
 }
 
+Result<std::filesystem::path> BuildCache::StoreObject(std::string_view bytes) const {
+  ASSAY_TRY_STATUS(MakeFolder(folder_ / "objects"));
+  std::filesystem::path path = ObjectPath(folder_, Sha256(bytes));
+  ASSAY_TRY_STATUS(WriteFileAtomically(path, bytes));
+  return path;
+}
+
 Result<CachedBuild> BuildCache::Store(const Digest& id, std::string_view bytes, CachedBuild build) const {
-  std::error_code error;
-  for (const char* part : {"builds", "objects"}) {
-    std::filesystem::create_directories(folder_ / part, error);
-    if (error) return Error{ErrorCode::kIo, fmt::format("{}: {}", (folder_ / part).string(), error.message())};
-  }
+  ASSAY_TRY_STATUS(MakeFolder(folder_ / "builds"));
   build.file_hash = Sha256(bytes);
-  build.path = ObjectPath(folder_, build.file_hash);
-  ASSAY_TRY_STATUS(WriteFileAtomically(build.path, bytes));
+  ASSAY_TRY(build.path, StoreObject(bytes));
   std::string text =
       fmt::format("{}\nfile {}\ntwin {}\nseconds {}\n", kFirstLine, build.file_hash, build.twin, build.seconds);
   for (const std::string& word : build.command) text += fmt::format("word {}\n", word);

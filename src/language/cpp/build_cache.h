@@ -26,6 +26,8 @@ class BuildCache {
   explicit BuildCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   std::optional<CachedBuild> Find(const Digest& id) const;
+  // A finished object that was not built here, under the hash of its bytes; gives its path.
+  Result<std::filesystem::path> StoreObject(std::string_view bytes) const;
   // Fills file_hash and path.
   Result<CachedBuild> Store(const Digest& id, std::string_view bytes, CachedBuild build) const;
 

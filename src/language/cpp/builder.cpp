@@ -52,6 +52,11 @@ Rejected PolicyRefusal(std::string evidence) {
   return rejected;
 }
 
+Rejected AtLoad(Rejected rejected) {
+  rejected.stage = Stage::kLoad;
+  return rejected;
+}
+
 // Everything the object's bytes depend on.
 Digest ArtifactId(const Digest& candidate, const CompileJob& job) {
   RecordHash hash("artifact");
@@ -297,6 +302,27 @@ Result<BuildOutcome> CppBuilder::BuildReference(const Contract& contract, const 
     state_->first_baseline.emplace(contract.hash, artifact->build_seconds);
   }
   return outcome;
+}
+
+Result<BuildOutcome> CppBuilder::TakeObject(const Contract& contract, std::string_view bytes) {
+  ASSAY_TRY(LinkedLibraries libraries, FindLibraries(contract.policy.libraries));
+  const FilePolicy policy = PolicyFor(contract, false, libraries.sonames);
+  if (const auto trouble = CheckSharedObject(bytes, policy)) return BuildOutcome(AtLoad(PolicyRefusal(*trouble)));
+  if (const auto missing = FindMissingEntry(bytes, policy)) {
+    Rejected rejected = AtLoad(PolicyRefusal(*missing));
+    rejected.reason = Reason::kLoadFailed;
+    rejected.check = "entry";
+    return BuildOutcome(std::move(rejected));
+  }
+  Artifact artifact;
+  artifact.file_hash = Sha256(bytes);
+  artifact.id = artifact.candidate = artifact.file_hash;
+  // Which parts of it are code, only its section table says, and that may say anything: a twin has the same bytes.
+  artifact.twin = artifact.file_hash;
+  ASSAY_TRY(artifact.path, state_->cache.StoreObject(bytes));
+  artifact.name = "object " + artifact.file_hash.substr(0, 16);
+  artifact.libraries = std::move(libraries.files);
+  return BuildOutcome(std::move(artifact));
 }
 
 Result<std::optional<Rejected>> CppBuilder::RebuildsToSameCode(const Contract& contract, const Candidate& candidate) {

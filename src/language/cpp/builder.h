@@ -21,6 +21,10 @@ class CppBuilder : public Builder {
   Status Prepare(const Contract& contract, std::span<const Candidate> candidates) override;
   Result<BuildOutcome> BuildReference(const Contract& contract, const ReferenceKernel& reference) override;
 
+  // A shared object that somebody else linked, named by the hash of its bytes: an artifact once the policy for such
+  // files has passed it.  There is no source: what asks for one cannot be asked of it.
+  Result<BuildOutcome> TakeObject(const Contract& contract, std::string_view bytes);
+
   // Builds once more beside the cache, with another date and another folder, and compares bytes.
   // nothing: the same; else Rejected{build_unstable} (or why the second build failed).
   Result<std::optional<Rejected>> RebuildsToSameCode(const Contract& contract, const Candidate& candidate);

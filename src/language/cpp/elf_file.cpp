@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "language/cpp/elf_bytes.h"
+
 namespace assay {
 namespace {
 
@@ -12,33 +14,12 @@ constexpr uint64_t kMaxSegments = 256;
 constexpr uint64_t kMaxSymbols = 1 << 20;
 constexpr uint64_t kMaxRelocations = 1 << 20;
 
-std::optional<std::string_view> Slice(std::string_view bytes, uint64_t offset, uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
-  return bytes.substr(offset, size);
-}
-
-// Copied out: nothing in a file is aligned by promise.
-template <typename T>
-std::optional<T> Read(std::string_view bytes, uint64_t offset) {
-  const auto slice = Slice(bytes, offset, sizeof(T));
-  if (!slice) return std::nullopt;
-  T value;
-  std::memcpy(&value, slice->data(), sizeof(T));
-  return value;
-}
-
-std::string StringAt(std::string_view table, uint64_t offset) {
-  if (offset >= table.size()) return {};
-  const std::string_view rest = table.substr(offset);
-  return std::string(rest.substr(0, rest.find('\0')));
-}
-
 }  // namespace
 
 std::optional<ElfFile> ElfFile::Parse(std::string_view bytes) {
   ElfFile file;
   file.bytes_ = bytes;
-  const auto header = Read<Elf64_Ehdr>(bytes, 0);
+  const auto header = ReadStructure<Elf64_Ehdr>(bytes, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
       header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_machine != EM_X86_64) {
     return std::nullopt;
@@ -59,22 +40,22 @@ std::optional<ElfFile> ElfFile::Parse(std::string_view bytes) {
 }
 
 bool ElfFile::ReadSections() {
-  const auto header = *Read<Elf64_Ehdr>(bytes_, 0);
+  const auto header = *ReadStructure<Elf64_Ehdr>(bytes_, 0);
   if (header.e_shoff == 0) return true;
   if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > kMaxSections) return false;
   std::vector<Elf64_Shdr> headers;
   for (uint64_t i = 0; i < header.e_shnum; ++i) {
-    const auto section = Read<Elf64_Shdr>(bytes_, header.e_shoff + i * sizeof(Elf64_Shdr));
+    const auto section = ReadStructure<Elf64_Shdr>(bytes_, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (!section) return false;
     headers.push_back(*section);
   }
   if (header.e_shstrndx >= headers.size()) return headers.empty();
-  const auto names = Slice(bytes_, headers[header.e_shstrndx].sh_offset, headers[header.e_shstrndx].sh_size);
+  const auto names = BytesAt(bytes_, headers[header.e_shstrndx].sh_offset, headers[header.e_shstrndx].sh_size);
   if (!names) return false;
   for (const Elf64_Shdr& section : headers) {
     std::string_view content;
     if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL) {
-      const auto slice = Slice(bytes_, section.sh_offset, section.sh_size);
+      const auto slice = BytesAt(bytes_, section.sh_offset, section.sh_size);
       if (!slice) return false;
       content = *slice;
     }
@@ -85,12 +66,12 @@ bool ElfFile::ReadSections() {
 }
 
 bool ElfFile::ReadSegments() {
-  const auto header = *Read<Elf64_Ehdr>(bytes_, 0);
+  const auto header = *ReadStructure<Elf64_Ehdr>(bytes_, 0);
   if (header.e_phoff == 0) return true;
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMaxSegments) return false;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
-    const auto segment = Read<Elf64_Phdr>(bytes_, header.e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment || !Slice(bytes_, segment->p_offset, segment->p_filesz)) return false;
+    const auto segment = ReadStructure<Elf64_Phdr>(bytes_, header.e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment || !BytesAt(bytes_, segment->p_offset, segment->p_filesz)) return false;
     segments_.push_back(*segment);
   }
   return true;
@@ -101,7 +82,7 @@ bool ElfFile::ReadDynamic() {
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type != PT_DYNAMIC) continue;
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz; at += sizeof(Elf64_Dyn)) {
-      const auto entry = Read<Elf64_Dyn>(bytes_, segment.p_offset + at);
+      const auto entry = ReadStructure<Elf64_Dyn>(bytes_, segment.p_offset + at);
       if (!entry) return false;
       if (entry->d_tag == DT_NULL) break;
       dynamic_.push_back(*entry);
@@ -112,7 +93,7 @@ bool ElfFile::ReadDynamic() {
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type != PT_LOAD || *strings < segment.p_vaddr || *strings - segment.p_vaddr >= segment.p_filesz)
       continue;
-    const auto slice = Slice(bytes_, segment.p_offset + (*strings - segment.p_vaddr), *size);
+    const auto slice = BytesAt(bytes_, segment.p_offset + (*strings - segment.p_vaddr), *size);
     if (!slice) return false;
     dynamic_strings_ = *slice;
     return true;
@@ -124,7 +105,7 @@ bool ElfFile::ReadSymbols(const ElfSection& section, std::vector<ElfSymbol>& out
   if (section.link >= sections_.size() || section.bytes.size() / sizeof(Elf64_Sym) > kMaxSymbols) return false;
   const std::string_view names = sections_[section.link].bytes;
   for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.bytes.size(); at += sizeof(Elf64_Sym)) {
-    const auto symbol = *Read<Elf64_Sym>(section.bytes, at);
+    const auto symbol = *ReadStructure<Elf64_Sym>(section.bytes, at);
     out.push_back({StringAt(names, symbol.st_name), static_cast<unsigned char>(ELF64_ST_BIND(symbol.st_info)),
                    static_cast<unsigned char>(ELF64_ST_TYPE(symbol.st_info)),
                    static_cast<unsigned char>(ELF64_ST_VISIBILITY(symbol.st_other)), symbol.st_shndx, symbol.st_value});
@@ -135,7 +116,7 @@ bool ElfFile::ReadSymbols(const ElfSection& section, std::vector<ElfSymbol>& out
 bool ElfFile::ReadRelocations(const ElfSection& section) {
   if (section.bytes.size() / sizeof(Elf64_Rela) > kMaxRelocations) return false;
   for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= section.bytes.size(); at += sizeof(Elf64_Rela)) {
-    const auto relocation = *Read<Elf64_Rela>(section.bytes, at);
+    const auto relocation = *ReadStructure<Elf64_Rela>(section.bytes, at);
     const uint64_t symbol = ELF64_R_SYM(relocation.r_info);
     relocations_.push_back({relocation.r_offset, static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info)),
                             symbol < dynamic_symbols_.size() ? dynamic_symbols_[symbol].name : std::string("?"),

@@ -54,7 +54,10 @@ Result<Digest> TwinOf(std::string_view shared_object) {
     if (IsTable(section) || section.type == SHT_NOBITS) continue;
     std::string bytes(section.bytes);
     for (const ElfRelocation& relocation : elf->dynamic_relocations()) {
-      if (relocation.offset < section.address || relocation.offset - section.address + 8 > bytes.size()) continue;
+      // Any 64-bit number may stand there: nothing is added to it.
+      if (relocation.offset < section.address || bytes.size() < 8 ||
+          relocation.offset - section.address > bytes.size() - 8)
+        continue;
       std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(relocation.offset - section.address), 8, '\0');
     }
     hash.Add("bytes", bytes);

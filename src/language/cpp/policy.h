@@ -26,9 +26,12 @@ FilePolicy PolicyFor(const Contract& contract, bool trusted_code, std::span<cons
 // The relocatable object before linking: a name with C linkage besides the entries would stand in
 // for a function of the C library inside this object.
 std::optional<std::string> CheckObject(std::string_view bytes, const FilePolicy& policy);
-// The shared object that will be mapped: no code before the first call (constructors, IFUNC), no
-// TLS, no text relocations, no foreign needed libraries, no executable stack, no W+X segment.
+// The shared object that will be mapped, as the loader reads it (loader_view.h), whoever linked it: no code before the
+// first call (constructors, IFUNC), no TLS, no text relocations, no foreign needed libraries, no executable stack, no
+// W+X segment, no relocation but into its own data, nothing that the loader might do besides.
 std::optional<std::string> CheckSharedObject(std::string_view bytes, const FilePolicy& policy);
+// Which of the required entries such a file lacks.
+std::optional<std::string> FindMissingEntry(std::string_view bytes, const FilePolicy& policy);
 
 // The source: which headers it includes or asks for, pragmas that look at files, and assembler that
 // leaves its section or reads files.

@@ -7,6 +7,14 @@
 namespace assay {
 namespace {
 
+// What a source is asked before it is built, and in the exam.
+constexpr const char* kAskedOfSources[] = {
+    "source policy: the object came without a source",
+    "builds twice to the same code: the object came without a source",
+    "second compiler: the object came without a source",
+    "sanitizers: the object came without a source",
+};
+
 // The builder has asked the same; here it is asked of the bytes that are about to run.
 class PolicyCheck : public Check {
  public:
@@ -22,9 +30,14 @@ class PolicyCheck : public Check {
     if (Sha256(bytes) != artifact.file_hash) {
       return Error{ErrorCode::kCorrupt, artifact.path.string() + " changed after it was built"};
     }
-    const auto complaint = CheckSharedObject(bytes, policy);
-    if (!complaint) return std::optional<Rejected>();
-    return std::optional(examination.Refuse(Reason::kPolicy, *complaint));
+    if (!artifact.HasSource()) {
+      for (const char* const what : kAskedOfSources) examination.NotChecked(what);
+    }
+    if (const auto complaint = CheckSharedObject(bytes, policy))
+      return std::optional(examination.Refuse(Reason::kPolicy, *complaint));
+    if (const auto missing = FindMissingEntry(bytes, policy))
+      return std::optional(examination.Refuse(Reason::kLoadFailed, *missing));
+    return std::optional<Rejected>();
   }
 };
 
