@@ -95,14 +95,16 @@ Result<Fit> Choose(const std::vector<Fit>& fits, NeighbourSide side, const Neigh
   });
   if (asked.size() == 1) return asked.front();
   if (asked.empty() && !neighbour.output.empty()) {
-    return Refuse(fmt::format("{} and {} are not an output and an input of one type and one dense shape; correct {}_wire",
-                              neighbour.output, neighbour.input, key));
+    return Refuse(
+        fmt::format("{} and {} are not an output and an input of one type and one dense shape; correct {}_wire",
+                    neighbour.output, neighbour.input, key));
   }
   if (asked.empty()) {
     const bool before = side == NeighbourSide::kProducer;
-    return Refuse(fmt::format("no output {} has the type and the dense shape of an input {}; name another contract, or "
-                              "give {}_axes",
-                              before ? "of " + neighbour.name : "here", before ? "here" : "of " + neighbour.name, key));
+    return Refuse(
+        fmt::format("no output {} has the type and the dense shape of an input {}; name another contract, or "
+                    "give {}_axes",
+                    before ? "of " + neighbour.name : "here", before ? "here" : "of " + neighbour.name, key));
   }
   const std::vector<Fit> alike = narrowed([](const Fit& fit) { return fit.output->name == fit.input->name; });
   if (alike.size() == 1) return alike.front();
@@ -117,12 +119,8 @@ Result<Fit> Choose(const std::vector<Fit>& fits, NeighbourSide side, const Neigh
 Status CheckPrograms(const Contract& reads, std::string_view whose) {
   const auto programmed = [](const auto& thing) { return thing.from_program(); };
   if (std::ranges::none_of(reads.tensors, programmed) && std::ranges::none_of(reads.scalars, programmed)) return Ok();
-  return Refuse(fmt::format("the inputs.cpp of {} cannot see what another kernel leaves; use a contract without one",
-                            whose));
-}
-
-std::shared_ptr<const Contract> Shared(Contract contract) {
-  return std::make_shared<const Contract>(std::move(contract));
+  return Refuse(
+      fmt::format("the inputs.cpp of {} cannot see what another kernel leaves; use a contract without one", whose));
 }
 
 }  // namespace
@@ -182,9 +180,10 @@ Status Wire(const Contract& ours, const Shape& shape, NeighbourSide side, Neighb
   const Result<Shape> full = DenseShape(theirs, fit.axes);
   const Status legal = full.ok() ? CheckLegal(theirs, full.value()) : Status(full.error());
   if (!legal.ok()) {
-    return Refuse(fmt::format("the sizes of {} that follow ({}) are not legal: {}; change the workload's axes or give "
-                              "{}_axes",
-                              neighbour.name, Described(fit), legal.error().message, KeyOf(side)));
+    return Refuse(
+        fmt::format("the sizes of {} that follow ({}) are not legal: {}; change the workload's axes or give "
+                    "{}_axes",
+                    neighbour.name, Described(fit), legal.error().message, KeyOf(side)));
   }
   neighbour.axes = std::move(fit.axes);
   neighbour.output = fit.output->name;
@@ -192,8 +191,19 @@ Status Wire(const Contract& ours, const Shape& shape, NeighbourSide side, Neighb
   return Ok();
 }
 
+Result<std::shared_ptr<const Contract>> ContractBeside(const Contract& ours, const std::string& name,
+                                                       const std::function<Error(std::string_view)>& here) {
+  const auto folder = FindContract((ours.folder.parent_path() / name).string(), {});
+  if (!folder.ok()) {
+    return here(
+        fmt::format("{} is no contract's folder beside {}; name one that is", name, ours.folder.filename().string()));
+  }
+  Result<Contract> loaded = LoadContract(folder.value(), {.allow_unsupported = false, .neighbours = false});
+  if (!loaded.ok()) return here("cannot be read: " + loaded.error().message);
+  return std::shared_ptr<const Contract>(std::make_shared<Contract>(std::move(loaded).value()));
+}
+
 Status FindNeighbours(const Locator& where, Contract& contract) {
-  const std::filesystem::path beside = contract.folder.parent_path();
   RecordHash hash("contract with neighbours");
   hash.Add("contract", contract.hash);
   bool any = false;
@@ -206,14 +216,7 @@ Status FindNeighbours(const Locator& where, Contract& contract) {
       const auto here = [&](std::string_view what) {
         return where.At({"workload", workload.name, "near", KeyOf(side)}, what);
       };
-      const auto folder = FindContract((beside / neighbour->name).string(), {});
-      if (!folder.ok())
-        return here(fmt::format("{} is no contract's folder beside {}; name one that is", neighbour->name,
-                                contract.folder.filename().string()));
-      // Its own neighbours are nobody's here, and might lead back to us.
-      Result<Contract> loaded = LoadContract(folder.value(), {.allow_unsupported = false, .neighbours = false});
-      if (!loaded.ok()) return here("cannot be read: " + loaded.error().message);
-      neighbour->contract = Shared(std::move(loaded).value());
+      ASSAY_TRY(neighbour->contract, ContractBeside(contract, neighbour->name, here));
       if (const Status wired = Wire(contract, shape, side, *neighbour); !wired.ok()) return here(wired.error().message);
       hash.Add("neighbour", neighbour->contract->hash);
       any = true;

@@ -191,7 +191,8 @@ TEST_F(Neighbours, OtherThingsThatDoNotPass) {
     SCOPED_TRACE(c.name);
     std::string rows = With(kRows, c.from, c.to);
     if (std::string_view(c.name) == "rows with gaps")
-      rows = With(With(rows, "\"R\", \"C\"]\n[axis]", "\"R\", \"C\", \"ld\"]\n[axis]"), "C = 32 }", "C = 32, ld = 40 }");
+      rows =
+          With(With(rows, "\"R\", \"C\"]\n[axis]", "\"R\", \"C\", \"ld\"]\n[axis]"), "C = 32 }", "C = 32, ld = 40 }");
     const auto loaded = Load(near, rows);
     ASSERT_FALSE(loaded.ok());
     EXPECT_THAT(loaded.error().message, HasSubstr(c.expected));

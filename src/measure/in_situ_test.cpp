@@ -7,21 +7,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "measure/clock.h"
 #include "measure/group.h"
 #include "measure/testing/toy.h"
 
 namespace assay {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::BuildToy;
 using testing::CountingKernel;
 using testing::FullAudit;
+using ::testing::HasSubstr;
 using testing::TimedToy;
 using testing::ToyKernel;
 
@@ -86,8 +90,8 @@ Arm Of(const Artifact& artifact) { return {.name = artifact.name, .artifact = &a
 TEST_F(LiveInSitu, UnitsAreSumsOverProducerKernelAndConsumer) {
   const Artifact a = Build(CountingKernel(kFast), "a"), b = Build(CountingKernel(kFast + 1), "b");
   FullAudit audit;
-  auto group = RunGroup({Of(a), Of(b)},
-                        {Beside(ToyKernel(), "producer"), Beside(CountingKernel(kSlow), "consumer")}, audit);
+  auto group =
+      RunGroup({Of(a), Of(b)}, {Beside(ToyKernel(), "producer"), Beside(CountingKernel(kSlow), "consumer")}, audit);
   ASSERT_TRUE(group.ok()) << group.error().message;
   EXPECT_TRUE(group.value().rejected.empty()) << group.value().rejected[0].second.evidence;
   std::map<std::string, int> units;
@@ -153,9 +157,7 @@ TEST_F(LiveInSitu, HostileKernelsAreFoundOut) {
     std::string source;
     std::vector<Reason> reasons;
   } cases[] = {
-      {"writes its input",
-       ToyKernel("const_cast<float*>(x)[0] = 1;"),
-       {Reason::kWroteInput, Reason::kCrash}},
+      {"writes its input", ToyKernel("const_cast<float*>(x)[0] = 1;"), {Reason::kWroteInput, Reason::kCrash}},
       {"writes around its input, where the producer's guards are",
        ToyKernel("const_cast<float*>(x)[T * N] = 1;"),
        {Reason::kWroteInput, Reason::kWroteOutside, Reason::kCrash}},
@@ -185,6 +187,94 @@ TEST_F(LiveInSitu, HostileKernelsAreFoundOut) {
                             [](const RawUnit& u) { return u.arm == "honest"; }),
               6);
   }
+}
+
+TEST_F(LiveInSitu, ASequenceIsTheSumOfItsSteps) {
+  const Artifact slow = Build(CountingKernel(kSlow), "slow"), slower = Build(CountingKernel(kSlow + 1), "slower");
+  const Shape shape = WorkloadShape(contract_, contract_.workloads[0]).value();
+  KernelChain twice;
+  twice.name = "twice";
+  twice.key = "twice";
+  twice.parts = {PartOf(contract_, shape, slow, kOwnDraw), PartOf(contract_, shape, slower, kOwnDraw)};
+  twice.parts[0].tensors[1] = std::nullopt;  // read by the next one, and by nobody as the workload's output
+  twice.parts[1].tensors[0] = std::nullopt;
+  twice.parts[1].links.push_back({0, 0, 1});
+  for (const bool surrounded : {false, true}) {
+    SCOPED_TRACE(surrounded);
+    FullAudit audit;
+    Surroundings around;
+    if (surrounded) around = {Beside(ToyKernel(), "producer"), Beside(ToyKernel(), "consumer")};
+    auto group = RunGroup({Of(slow), Arm::Of(twice)}, std::move(around), audit);
+    ASSERT_TRUE(group.ok()) << group.error().message;
+    EXPECT_TRUE(group.value().rejected.empty()) << group.value().rejected[0].second.evidence;
+    // By processor time, which does not depend on who else is about.
+    std::map<std::string, int64_t> units, cpu_ns, wall_ns;
+    for (const RawUnit& unit : group.value().units) {
+      ++units[unit.arm];
+      cpu_ns[unit.arm] += unit.cpu_ns;
+      wall_ns[unit.arm] += unit.wall_ns;
+      EXPECT_EQ(unit.own_ns != 0, surrounded);
+    }
+    // How many they get depends on their paces, which neighbours can spoil.
+    ASSERT_GE(units["slow"], 1);
+    ASSERT_GE(units["twice"], 1);
+    EXPECT_GT(2 * cpu_ns["twice"] / units["twice"], 3 * cpu_ns["slow"] / units["slow"]);
+    EXPECT_GT(10 * wall_ns["twice"], 8 * cpu_ns["twice"]);
+    // Each step of each call is compared by its own contract, on what the step before it wrote.
+    EXPECT_GE(audit.audited, units["slow"] + 2 * units["twice"]);
+  }
+}
+
+TEST_F(LiveInSitu, AWrongStepIsTheSequencesFailure) {
+  const Artifact right = Build(ToyKernel(), "right"), wrong = Build(ToyKernel("bias = 0;"), "wrong");
+  const Shape shape = WorkloadShape(contract_, contract_.workloads[0]).value();
+  KernelChain chain;
+  chain.name = chain.key = "chain";
+  chain.parts = {PartOf(contract_, shape, wrong, kOwnDraw), PartOf(contract_, shape, right, kOwnDraw)};
+  chain.parts[1].links.push_back({0, 0, 1});
+  FullAudit audit;
+  auto group = RunGroup({Of(right), Arm::Of(chain)}, {}, audit);
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  ASSERT_EQ(group.value().rejected.size(), 1U);
+  EXPECT_EQ(group.value().rejected[0].first, "chain");
+  EXPECT_EQ(group.value().rejected[0].second.reason, Reason::kAuditMismatch);
+}
+
+TEST_F(LiveInSitu, AContractsSequenceIsAReferenceOfItsDecisions) {
+  const std::filesystem::path source = folder_->path() / "baseline.cpp";
+  std::ofstream(source) << ToyKernel();
+  Contract step = TimedToy();
+  step.references = {{"strict", ReferenceKind::kBaseline, source, {"-O2"}, {}, {}, "", ""}};
+  Contract contract = TimedToy();
+  KernelSequence sequence;
+  sequence.name = "twice";
+  sequence.steps = {{"toy", {{"y", "between"}}, {}, std::make_shared<const Contract>(step)},
+                    {"toy", {{"x", "between"}}, {}, std::make_shared<const Contract>(step)}};
+  contract.sequences = {sequence};
+  CppBuilder builder(folder_->path() / "cache");
+  FullAudit audit;
+  TimerOptions options;
+  options.seed = Seed::FromNumber(7);
+  options.lease_file = folder_->path() / "clock.lock";
+  options.calibrate = false;
+  options.redraw = false;
+  options.most_seconds = 1e-3;  // one group
+  options.builder = &builder;
+  KernelTimer timer(audit, options);
+  const Verified plain = TrustForTest::MakeVerified(Build(CountingKernel(kFast), "plain"));
+  timer.SetWitness(plain);
+  // The winner is called as the sequence is: both are still told apart.
+  auto outcome =
+      timer.Decide(contract, TrustForTest::MakeExamined(Build(CountingKernel(kFast + 1), "twice")), {&plain, 1});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  const auto* report = std::get_if<DecisionReport>(&outcome.value());
+  ASSERT_NE(report, nullptr) << std::get<Rejected>(outcome.value()).evidence;
+  EXPECT_EQ(report->design.references, (std::vector<std::string>{"plain", "twice"}));
+  EXPECT_NE(report->winner, "twice");
+  std::set<std::string> arms;
+  for (const RawUnit& unit : report->units) arms.insert(unit.arm);
+  EXPECT_THAT(arms, ::testing::IsSupersetOf({std::string("twice"), std::string("plain"), report->winner}));
+  EXPECT_EQ(std::ranges::count(report->decisions, "twice", &Decision::against), 1);
 }
 
 TEST_F(LiveInSitu, AProducerThatFailsIsNobodysCandidate) {
