@@ -168,6 +168,7 @@ struct ReferenceKernel {
 
 // Kernels that together do what one kernel of this contract does: what a fused kernel replaces.
 struct SequenceStep {
+  std::string text;                          // as written
   std::string name;                          // of its contract
   std::map<std::string, std::string> names;  // its tensors and scalars -> what they are here, where not called so
   std::map<std::string, double> numbers;     // its axes and scalars, where they do not follow

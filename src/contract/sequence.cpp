@@ -36,6 +36,7 @@ std::optional<double> ParseNumber(std::string_view text) {
 // CONTRACT or CONTRACT(THEIRS = OURS, THEIRS = NUMBER, ...).
 std::optional<SequenceStep> ParseStep(std::string_view text) {
   SequenceStep step;
+  step.text = Trimmed(text);
   const size_t open = text.find('(');
   step.name = Trimmed(text.substr(0, open));
   if (!IsLabel(step.name)) return std::nullopt;
@@ -139,14 +140,16 @@ Result<const Layer::Thing*> Layer::ThingFor(const SequenceStep& step, const Tens
   const Thing* none = nullptr;
   const std::string name = NameOf(step, tensor.name);
   if (tensor.role == Role::kInOut)
-    return Refuse(fmt::format("{} changes {} in place, which no step may; use another contract", step.name, tensor.name));
+    return Refuse(
+        fmt::format("{} changes {} in place, which no step may; use another contract", step.name, tensor.name));
   const auto& things = tensor.role == Role::kIn ? there_ : wanted_;
   const auto found = things.find(name);
   if (found == things.end()) {
     if (tensor.optional && !step.names.contains(tensor.name)) return none;
     if (tensor.role == Role::kIn) {
-      return Refuse(fmt::format("{} reads {}, and no input or result of that name is there by then; write {}({} = NAME)",
-                                step.name, name, step.name, tensor.name));
+      return Refuse(
+          fmt::format("{} reads {}, and no input or result of that name is there by then; write {}({} = NAME)",
+                      step.name, name, step.name, tensor.name));
     }
     if (there_.contains(name)) {
       return Refuse(fmt::format("{} writes {}, which is there already; write {}({} = NAME)", step.name, name, step.name,

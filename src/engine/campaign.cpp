@@ -4,9 +4,11 @@
 // then one coronation.  State lives in `Loop`; each step writes its rows before the next begins, so a
 // kill at any instant loses at most the step that was under way.
 #include "engine/campaign.h"
+#include "base/text.h"
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "engine/proof.h"
 #include "engine/stage.h"
 
@@ -28,6 +30,7 @@ class Loop {
 
  private:
   Status ProveReferences();
+  Status Keep(ReferenceRecord record);
   Status ProveControls();
   bool ControlFailed() const;
   Result<bool> Round(int round);
@@ -93,6 +96,14 @@ Status Loop::Run() {
   return CrownTheBest();
 }
 
+Status Loop::Keep(ReferenceRecord record) {
+  const bool known = std::any_of(recorded_.references.begin(), recorded_.references.end(),
+                                 [&](const ReferenceRecord& earlier) { return earlier.name == record.name; });
+  if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
+  campaign_.references.push_back(std::move(record));
+  return Ok();
+}
+
 // Baselines and peers are trusted in their code, not in their answers.
 Status Loop::ProveReferences() {
   campaign_.references.clear();
@@ -119,10 +130,13 @@ Status Loop::ProveReferences() {
       }
     }
     campaign_.seconds_by_stage["references"] += seconds;
-    const bool known = std::any_of(recorded_.references.begin(), recorded_.references.end(),
-                                   [&](const ReferenceRecord& earlier) { return earlier.name == record.name; });
-    if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
-    campaign_.references.push_back(std::move(record));
+    ASSAY_TRY_STATUS(Keep(std::move(record)));
+  }
+  // The clock plays them with kernels of other contracts and has each of their answers audited.
+  for (const KernelSequence& sequence : contract_.sequences) {
+    std::vector<std::string> steps;
+    for (const SequenceStep& step : sequence.steps) steps.push_back(step.text);
+    ASSAY_TRY_STATUS(Keep({sequence.name, "sequence", {}, Join(steps, ", "), {}, {}}));
   }
   if (!references_.empty()) {
     // The relaxed baseline where there is one: the strict one can be twenty times slower than what is timed.

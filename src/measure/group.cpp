@@ -141,6 +141,8 @@ Result<Contestant::StartOutcome> GroupRunner::Group::Start(size_t arm, size_t sl
     parts.push_back(PartOf(runner_.contract_, runner_.shape_, *one.artifact, kOwnDraw));
   }
   return Contestant::Start({.chain = Surround(std::move(parts), runner_.contract_, runner_.around_),
+                            .whole = one.chain != nullptr ? &runner_.contract_ : nullptr,
+                            .whole_shape = &runner_.shape_,
                             .threads = options_.threads,
                             .slots = slots,
                             .mode = mode()},

@@ -51,6 +51,7 @@ class PartProcess {
   const ChainPart& part() const { return spec_.part; }
   int64_t null_ns() const { return null_ns_; }
   size_t slots() const { return instance_.slots(); }
+  std::span<const std::byte> Bytes(size_t tensor, size_t slot) const { return instance_.OutputBytes(tensor, slot); }
 
   void Poison(Stream& stream);
   // Weights that may be packed ahead of the calls (`prepared`), or everything else that no other part writes.
