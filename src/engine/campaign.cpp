@@ -4,7 +4,6 @@
 // then one coronation.  State lives in `Loop`; each step writes its rows before the next begins, so a
 // kill at any instant loses at most the step that was under way.
 #include "engine/campaign.h"
-#include "base/text.h"
 
 #include <algorithm>
 

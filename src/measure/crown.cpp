@@ -307,7 +307,8 @@ std::optional<Rejected> Crowning::JudgeTimes() {
     const std::string& workload = course.workload->name;
     const auto seconds = figures.Seconds(workload, design_.winner);
     if (!seconds) continue;
-    if (auto why = state_.CheckPhysics(course, *seconds, rates_ ? &*rates_ : nullptr)) return why;
+    if (auto why = state_.CheckPhysics(course, *seconds, design_.winner, units_, rates_ ? &*rates_ : nullptr))
+      return why;
     int seen = 0, slower = 0;
     for (const int group : figures.Groups()) {
       const ArmFigures* winner = figures.Find(group, workload, design_.winner);
