@@ -64,6 +64,15 @@ TEST(Units, ANumberThatIsNoIntegerOfItsFieldIsADamagedRow) {
   }
 }
 
+TEST(Units, KeepTheKernelsShareWhereThereIsOne) {
+  RawUnit alone = Unit(), in_situ = Unit();
+  in_situ.own_ns = -7;
+  const auto back = ParseUnits(UnitsJson(std::vector<RawUnit>{alone, in_situ}));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(back.value()[0].own_ns, 0);
+  EXPECT_EQ(back.value()[1].own_ns, -7);
+}
+
 TEST(DecisionReports, KeepWhatRecomputesThem) {
   DecisionReport report;
   report.design.winner = "mine";
@@ -97,7 +106,7 @@ DecisionReport Exported() {
 TEST(Exports, TheTableHasEveryUnitAndQuotesWhatNeedsIt) {
   const std::string csv = UnitsCsv(Exported());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
-  EXPECT_NE(csv.find("\n3,a,w,4,5000000000,1000000000,2000000000,0,1,0,1000000000.000\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n3,a,w,4,5000000000,1000000000,2000000000,0,1,0,1000000000.000,0\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\n3,\"b, \"\"fast\"\"\",w,"), std::string::npos) << csv;
 }
 
