@@ -343,10 +343,11 @@ Status CheckNames(const Locator& where, Contract& contract) {
   for (const Relation& relation : contract.relations) ASSAY_TRY_STATUS(CheckRelation(where, contract, relation, axes));
   for (const Workload& workload : contract.workloads)
     ASSAY_TRY_STATUS(CheckWorkloadNames(where, contract, workload, sizes));
-  std::set<std::string> references;
-  for (const ReferenceKernel& kernel : contract.references) {
-    if (references.insert(kernel.name).second) continue;
-    return where.At({"peer", kernel.name}, "the name also stands in [baseline]; rename one");
+  std::vector<std::string> references = NamesOf(contract.references);
+  for (const KernelSequence& sequence : contract.sequences) references.push_back(sequence.name);
+  for (auto name = references.begin(); name != references.end(); ++name) {
+    if (std::find(references.begin(), name, *name) == name) continue;
+    return where.At({"peer", *name}, "the name also stands in [baseline]; rename one");
   }
   ASSAY_TRY_STATUS(CheckCost(where, contract, axes));
   ASSAY_TRY_STATUS(CheckSlice(where, contract, axes));

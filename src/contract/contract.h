@@ -166,6 +166,19 @@ struct ReferenceKernel {
   std::string info;
 };
 
+// Kernels that together do what one kernel of this contract does: what a fused kernel replaces.
+struct SequenceStep {
+  std::string text;                          // as written
+  std::string name;                          // of its contract
+  std::map<std::string, std::string> names;  // its tensors and scalars -> what they are here, where not called so
+  std::map<std::string, double> numbers;     // its axes and scalars, where they do not follow
+  std::shared_ptr<const Contract> contract;  // null before it is found
+};
+struct KernelSequence {
+  std::string name;
+  std::vector<SequenceStep> steps;
+};
+
 // What `args` lists, in C order.
 enum class ArgumentKind { kAxis, kScalar, kTensor, kStride, kScratch };
 struct ArgumentRef {
@@ -187,6 +200,7 @@ struct Contract {
   Policy policy;
   std::vector<Workload> workloads;  // the first is the headline
   std::vector<ReferenceKernel> references;
+  std::vector<KernelSequence> sequences;         // peers of more than one kernel
   std::filesystem::path reference;               // reference.h
   std::vector<std::filesystem::path> templates;  // sorted by name
   std::vector<std::filesystem::path> mutants;

@@ -76,7 +76,10 @@ Result<Contract> LoadContract(const fs::path& folder_or_toml, const LoadOptions&
   if (failed) return ConfigError(shown, 1, "folder", failed.message() + "; name a contract's folder");
   ASSAY_TRY_STATUS(ReadInto(where, contract));
   ASSAY_TRY_STATUS(CollectFiles(where, contract));
-  if (options.neighbours) ASSAY_TRY_STATUS(FindNeighbours(where, contract));
+  if (options.neighbours) {
+    ASSAY_TRY_STATUS(FindNeighbours(where, contract));
+    ASSAY_TRY_STATUS(FindSequences(where, contract));
+  }
   if (!contract.unsupported.empty() && !options.allow_unsupported) {
     return Error{ErrorCode::kInvalidInput, contract.unsupported.front()};
   }

@@ -15,7 +15,7 @@ struct LoadOptions {
   // Accept what the format reserves but this version cannot run (`forward:`).
   // Only for looking at a contract: a run that ignored these keys would check something else.
   bool allow_unsupported = false;
-  // Load what stands beside it in in-situ workloads.  Without them no such workload can be timed.
+  // Load the contracts that its in-situ workloads and sequences name.  Without them neither can be timed.
   bool neighbours = true;
 };
 

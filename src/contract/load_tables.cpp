@@ -10,6 +10,7 @@
 #include "contract/generator.h"
 #include "contract/neighbour.h"
 #include "contract/reader.h"
+#include "contract/sequence.h"
 
 namespace assay {
 namespace {
@@ -454,7 +455,11 @@ Status ReadNamedTables(const Locator& where, const Reader& top, Contract& c) {
   };
   ASSAY_TRY_STATUS(
       ForEach(where, top, "baseline", IsLabel, kLabelRule, Into(c.references, reference(ReferenceKind::kBaseline))));
-  return ForEach(where, top, "peer", IsLabel, kLabelRule, Into(c.references, reference(ReferenceKind::kPeer)));
+  return ForEach(where, top, "peer", IsLabel, kLabelRule, [&](const Reader& r, const std::string& name) -> Status {
+    if (r.Has("sequence")) return Into(c.sequences, ReadSequence)(r, name);
+    if (!r.Has("source")) return r.At("source", "is missing; add it, or a sequence");
+    return Into(c.references, reference(ReferenceKind::kPeer))(r, name);
+  });
 }
 
 }  // namespace

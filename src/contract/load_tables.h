@@ -30,6 +30,7 @@ Status ReadTables(const Locator& where, Contract& contract);      // the values,
 Status CheckNames(const Locator& where, Contract& contract);      // args, and every name that a value mentions
 Status CheckShapes(const Locator& where, Contract& contract);     // require, workloads, layouts, generators
 Status CollectFiles(const Locator& where, Contract& contract);    // the folder, includes, hash
+Status FindSequences(const Locator& where, Contract& contract);   // of peers, beside the folder
 Status FindNeighbours(const Locator& where, Contract& contract);  // of in-situ workloads, beside the folder
 
 }  // namespace assay

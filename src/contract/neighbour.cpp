@@ -123,10 +123,6 @@ Status CheckPrograms(const Contract& reads, std::string_view whose) {
       fmt::format("the inputs.cpp of {} cannot see what another kernel leaves; use a contract without one", whose));
 }
 
-std::shared_ptr<const Contract> Shared(Contract contract) {
-  return std::make_shared<const Contract>(std::move(contract));
-}
-
 }  // namespace
 
 Status ReadNear(const Reader& reader, Workload& workload) {
@@ -195,8 +191,19 @@ Status Wire(const Contract& ours, const Shape& shape, NeighbourSide side, Neighb
   return Ok();
 }
 
+Result<std::shared_ptr<const Contract>> ContractBeside(const Contract& ours, const std::string& name,
+                                                       const std::function<Error(std::string_view)>& here) {
+  const auto folder = FindContract((ours.folder.parent_path() / name).string(), {});
+  if (!folder.ok()) {
+    return here(
+        fmt::format("{} is no contract's folder beside {}; name one that is", name, ours.folder.filename().string()));
+  }
+  Result<Contract> loaded = LoadContract(folder.value(), {.allow_unsupported = false, .neighbours = false});
+  if (!loaded.ok()) return here("cannot be read: " + loaded.error().message);
+  return std::shared_ptr<const Contract>(std::make_shared<Contract>(std::move(loaded).value()));
+}
+
 Status FindNeighbours(const Locator& where, Contract& contract) {
-  const std::filesystem::path beside = contract.folder.parent_path();
   RecordHash hash("contract with neighbours");
   hash.Add("contract", contract.hash);
   bool any = false;
@@ -209,14 +216,7 @@ Status FindNeighbours(const Locator& where, Contract& contract) {
       const auto here = [&](std::string_view what) {
         return where.At({"workload", workload.name, "near", KeyOf(side)}, what);
       };
-      const auto folder = FindContract((beside / neighbour->name).string(), {});
-      if (!folder.ok())
-        return here(fmt::format("{} is no contract's folder beside {}; name one that is", neighbour->name,
-                                contract.folder.filename().string()));
-      // Its own neighbours are nobody's here, and might lead back to us.
-      Result<Contract> loaded = LoadContract(folder.value(), {.allow_unsupported = false, .neighbours = false});
-      if (!loaded.ok()) return here("cannot be read: " + loaded.error().message);
-      neighbour->contract = Shared(std::move(loaded).value());
+      ASSAY_TRY(neighbour->contract, ContractBeside(contract, neighbour->name, here));
       if (const Status wired = Wire(contract, shape, side, *neighbour); !wired.ok()) return here(wired.error().message);
       hash.Add("neighbour", neighbour->contract->hash);
       any = true;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
 #include "base/result.h"
 #include "contract/contract.h"
 #include "contract/reader.h"
@@ -10,6 +15,11 @@ namespace assay {
 
 // workload.X.near as it is written.
 Status ReadNear(const Reader& reader, Workload& workload);
+
+// A contract whose folder lies beside `ours`, without its own neighbours: they are nobody's here, and might lead back.
+// `here` makes an error of this place in the file.
+Result<std::shared_ptr<const Contract>> ContractBeside(const Contract& ours, const std::string& name,
+                                                       const std::function<Error(std::string_view)>& here);
 
 enum class NeighbourSide { kProducer, kConsumer };
 

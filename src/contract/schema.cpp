@@ -236,17 +236,25 @@ SchemaTable NearTable() {
 }
 
 SchemaTable ReferenceTable(std::string_view name, std::string_view meaning) {
-  return {name,
-          true,
-          meaning,
-          {
-              {"source", K::kString, true, "", "a file of the folder"},
-              {"flags", K::kStrings, false, "[]", "compiler flags, free of choice"},
-              {"libraries", K::kStrings, false, "[]", "libraries that it links"},
-              {"unset", K::kStrings, false, "[]", "environment variables that its process must not have"},
-              {"trust", K::kChoice, false, "", "`jit`: it writes machine code at run time", {"jit"}},
-              {"info", K::kString, false, "", "a function `const char* f()` whose text is printed beside its figures"},
-          }};
+  const bool peer = name == "peer";
+  SchemaTable table = {
+      name,
+      true,
+      meaning,
+      {
+          {"source", K::kString, !peer, "",
+           peer ? "a file of the folder; needed without `sequence`" : "a file of the folder"},
+          {"flags", K::kStrings, false, "[]", "compiler flags, free of choice"},
+          {"libraries", K::kStrings, false, "[]", "libraries that it links"},
+          {"unset", K::kStrings, false, "[]", "environment variables that its process must not have"},
+          {"trust", K::kChoice, false, "", "`jit`: it writes machine code at run time", {"jit"}},
+          {"info", K::kString, false, "", "a function `const char* f()` whose text is printed beside its figures"},
+      }};
+  if (peer) {
+    table.keys.push_back({"sequence", K::kStrings, false, "",
+                          "instead of all others: contracts beside this one whose kernels together do the same"});
+  }
+  return table;
 }
 
 std::string_view TypeName(KeyType type) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "engine/proof.h"
 #include "engine/stage.h"
 
@@ -31,6 +32,7 @@ class Loop {
 
  private:
   Status ProveReferences();
+  Status Keep(ReferenceRecord record);
   Status ProveControls();
   bool ControlFailed() const;
   Result<bool> Round(int round);
@@ -102,6 +104,14 @@ Status Loop::Run() {
   return CrownTheBest();
 }
 
+Status Loop::Keep(ReferenceRecord record) {
+  const bool known = std::any_of(recorded_.references.begin(), recorded_.references.end(),
+                                 [&](const ReferenceRecord& earlier) { return earlier.name == record.name; });
+  if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
+  campaign_.references.push_back(std::move(record));
+  return Ok();
+}
+
 // Baselines and peers are trusted in their code, not in their answers.
 Status Loop::ProveReferences() {
   campaign_.references.clear();
@@ -128,10 +138,13 @@ Status Loop::ProveReferences() {
       }
     }
     campaign_.seconds_by_stage["references"] += seconds;
-    const bool known = std::any_of(recorded_.references.begin(), recorded_.references.end(),
-                                   [&](const ReferenceRecord& earlier) { return earlier.name == record.name; });
-    if (!known) ASSAY_TRY_STATUS(tools_.ledger.AppendReference(campaign_.id, record));
-    campaign_.references.push_back(std::move(record));
+    ASSAY_TRY_STATUS(Keep(std::move(record)));
+  }
+  // The clock plays them with kernels of other contracts and has each of their answers audited.
+  for (const KernelSequence& sequence : contract_.sequences) {
+    std::vector<std::string> steps;
+    for (const SequenceStep& step : sequence.steps) steps.push_back(step.text);
+    ASSAY_TRY_STATUS(Keep({sequence.name, "sequence", {}, Join(steps, ", "), {}, {}}));
   }
   if (!references_.empty()) {
     // The relaxed baseline where there is one: the strict one can be twenty times slower than what is timed.

@@ -32,17 +32,19 @@ void PutBefore(Chain& chain, const Contract& contract, const NeighbourKernel& pr
   chain.insert(chain.begin(), std::move(first));
 }
 
-// The last part that writes the workload's output under its name.
-void PutBehind(Chain& chain, const NeighbourKernel& consumer) {
+// Whoever writes the workload's output writes what the consumer reads.
+void PutBehind(Chain& chain, const Contract& contract, const NeighbourKernel& consumer) {
+  const Feed passed{kOwnDraw, TensorNumber(contract, consumer.output)};
   ChainPart last = PartOf(*consumer.contract, consumer.shape, consumer.artifact, consumer.draw);
   last.own = false;
-  for (size_t p = chain.size(); p-- > 0 && last.links.empty();) {
-    const Tensor* written = chain[p].contract->FindTensor(consumer.output);
-    if (!chain[p].own || written == nullptr || written->role != Role::kOut) continue;
-    last.links.push_back(
-        {TensorNumber(*consumer.contract, consumer.input), p, TensorNumber(*chain[p].contract, consumer.output)});
+  const size_t input = TensorNumber(*consumer.contract, consumer.input);
+  for (size_t p = 0; p < chain.size(); ++p) {
+    for (size_t t = 0; chain[p].own && t < chain[p].tensors.size(); ++t) {
+      if (chain[p].contract->tensors[t].role == Role::kOut && chain[p].tensors[t] == passed)
+        last.links.push_back({input, p, t});
+    }
   }
-  ASSAY_CHECK(!last.links.empty());
+  ASSAY_CHECK(last.links.size() == 1);
   chain.push_back(std::move(last));
 }
 
@@ -53,14 +55,14 @@ ChainPart PartOf(const Contract& contract, const Shape& shape, const Artifact& a
   part.contract = &contract;
   part.shape = &shape;
   part.artifact = &artifact;
-  for (size_t t = 0; t < contract.tensors.size(); ++t) part.tensors.push_back({draw, t});
-  for (size_t s = 0; s < contract.scalars.size(); ++s) part.scalars.push_back({draw, s});
+  for (size_t t = 0; t < contract.tensors.size(); ++t) part.tensors.emplace_back(Feed{draw, t});
+  for (size_t s = 0; s < contract.scalars.size(); ++s) part.scalars.emplace_back(Feed{draw, s});
   return part;
 }
 
 Chain Surround(Chain parts, const Contract& contract, const Surroundings& around) {
   if (around.producer) PutBefore(parts, contract, *around.producer);
-  if (around.consumer) PutBehind(parts, *around.consumer);
+  if (around.consumer) PutBehind(parts, contract, *around.consumer);
   return parts;
 }
 

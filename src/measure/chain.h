@@ -31,11 +31,25 @@ struct ChainPart {
   const Shape* shape = nullptr;
   const Artifact* artifact = nullptr;
   bool own = true;  // the arm's, hence judged; else what runs before or behind every arm of the workload, trusted code
-  std::vector<Feed> tensors, scalars;
+  // By tensor, outputs too: an output that is the workload's is named as its input would be.  By scalar: none = fixed.
+  std::vector<std::optional<Feed>> tensors, scalars;
   std::vector<PartLink> links;
 };
 // What one call of an arm is, in order.  A kernel by itself is a chain of one part.
 using Chain = std::vector<ChainPart>;
+
+// A chain of trusted kernels that is an arm by itself, with all that its parts point to.
+struct KernelChain {
+  KernelChain() = default;
+  KernelChain(const KernelChain&) = delete;
+  KernelChain& operator=(const KernelChain&) = delete;
+
+  std::string name;
+  Digest key;  // of all its files
+  std::vector<Shape> shapes;
+  std::vector<Artifact> artifacts;
+  Chain parts;
+};
 
 // All inputs of the contract from one draw of them.
 ChainPart PartOf(const Contract& contract, const Shape& shape, const Artifact& artifact, size_t draw);

@@ -120,10 +120,18 @@ Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<con
   }
 }
 
-std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, double seconds,
-                                                         RunRates* run_rates) const {
+std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, double seconds, const std::string& arm,
+                                                         std::span<const RawUnit> units, RunRates* run_rates) const {
   if (run_rates == nullptr || !run_rates->Best().refused.empty()) return std::nullopt;
-  const auto why = Implausible(seconds, course.work, run_rates->Best());
+  // In situ a short call is alone in its unit, beside the null units of three processes: what is under half of them is
+  // their noise, and nothing to refuse anybody for.
+  std::vector<double> nulls = {0};
+  for (const RawUnit& unit : units) {
+    if (unit.own_ns != 0 && unit.arm == arm && unit.workload == course.workload->name)
+      nulls.push_back(1e-9 * static_cast<double>(unit.null_ns));
+  }
+  const double noise = *std::ranges::max_element(nulls) / 2;
+  const auto why = Implausible(std::max(seconds, noise), course.work, run_rates->Best());
   if (!why) return std::nullopt;
   return RefusedWhileTimed(Reason::kImplausiblyFast, "physics", *why);
 }
@@ -191,7 +199,8 @@ Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Sc
     one.dropped = against_incumbent && *one.ratio < kDropBelow;
     const Floor floor = rates != nullptr ? ReferenceFloor(course.work, rates->Median()) : Floor{};
     if (floor.seconds > 0) one.floor_fraction = floor.seconds / one.seconds;
-    if (auto why = state.CheckPhysics(course, one.seconds, rates)) return EstimateOutcome(std::move(*why));
+    if (auto why = state.CheckPhysics(course, one.seconds, arms.candidate, estimates.units, rates))
+      return EstimateOutcome(std::move(*why));
     estimates.workloads.push_back(one);
     if (one.dropped) break;  // whatever it does elsewhere, it is not followed further
   }

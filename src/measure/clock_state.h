@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,8 @@ struct KernelTimer::State {
     if (options.progress) options.progress(what);
   }
   // The candidate's time against what is possible at all.
-  std::optional<Rejected> CheckPhysics(const Course& course, double seconds, RunRates* rates) const;
+  std::optional<Rejected> CheckPhysics(const Course& course, double seconds, const std::string& arm,
+                                       std::span<const RawUnit> units, RunRates* rates) const;
 
   Auditor& auditor;
   TimerOptions options;

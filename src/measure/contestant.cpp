@@ -65,7 +65,7 @@ GroupDraw DrawGroup(const Contract& contract, int threads, std::span<const int> 
 }
 
 Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const GroupDraw& draw) {
-  Contestant contestant(draw);
+  Contestant contestant(draw, spec);
   for (size_t p = 0; p < spec.chain.size(); ++p) {
     PartProcess::Spec part{.part = spec.chain[p],
                            .threads = spec.threads,
@@ -152,7 +152,47 @@ Result<std::optional<Rejected>> Contestant::JudgeOwn(const UnitRequest& request,
     ASSAY_TRY(std::optional<Rejected> refused, part.Judge(request.calls, inputs, auditor));
     if (refused) return refused;
   }
-  return std::optional<Rejected>();
+  if (whole_ == nullptr) return std::optional<Rejected>();
+  // Steps that are right by themselves may still be the wrong ones, and would be a reference that nobody can meet.
+  std::vector<TimedCall> calls;
+  for (size_t call = 0; call < request.calls.slots.size(); ++call)
+    calls.push_back(Whole(request.calls.slots[call], request.calls.contents[call], inputs));
+  return auditor.Audit(calls);
+}
+
+// What a tensor of the whole is in memory: what some part wrote, the producer's output that parts read in its place,
+// or nothing but a draw.
+std::span<const std::byte> Contestant::WholeBytes(size_t tensor, size_t slot) const {
+  const Feed wanted{kOwnDraw, tensor};
+  for (const PartProcess& process : parts_) {
+    const ChainPart& part = process.part();
+    for (size_t t = 0; part.own && t < part.tensors.size(); ++t) {
+      const bool linked = std::ranges::count(part.links, t, &PartLink::tensor) > 0;
+      if (part.tensors[t] == wanted && (linked || part.contract->tensors[t].role == Role::kOut))
+        return process.Bytes(t, slot);
+    }
+  }
+  return {};
+}
+
+TimedCall Contestant::Whole(size_t slot, size_t content, std::span<const InputDraw> inputs) const {
+  const InputDraw& draw = inputs[kOwnDraw];
+  const std::span<const double> scalars = draw.Scalars(content);
+  TimedCall timed{.contract = whole_,
+                  .shape = whole_shape_,
+                  .scalars = {scalars.begin(), scalars.end()},
+                  .tensors = {},
+                  .before = {},
+                  .structured = draw.Structured(content)};
+  for (size_t tensor = 0; tensor < whole_->tensors.size(); ++tensor) {
+    const std::span<const std::byte> drawn = draw.TensorBytes(tensor, content);
+    const std::span<const std::byte> found = drawn.empty() ? WholeBytes(tensor, slot) : drawn;
+    const bool handed = drawn.empty() && !found.empty() && whole_->tensors[tensor].role == Role::kIn;
+    timed.structured = timed.structured || (handed && Info(whole_->tensors[tensor].dtype).is_float);
+    timed.tensors.push_back(found);
+    timed.before.emplace_back();
+  }
+  return timed;
 }
 
 // A part did not come to its end.  A consumer is right for every right answer, so when it fails the answer was wrong.

@@ -41,6 +41,9 @@ class Contestant {
  public:
   struct Spec {
     Chain chain;
+    // Of an arm of several kernels: what they must do together, by the draw of this contract's inputs.
+    const Contract* whole = nullptr;
+    const Shape* whole_shape = nullptr;
     int threads = 1;
     size_t slots = 2;  // at least one more than calls of a unit: the decoy
     WaitMode mode = WaitMode::kSleep;
@@ -57,15 +60,20 @@ class Contestant {
   size_t slots() const { return parts_.front().slots(); }
 
  private:
-  explicit Contestant(const GroupDraw& draw) : cpus_(draw.cpus) {}
+  Contestant(const GroupDraw& draw, const Spec& spec)
+      : cpus_(draw.cpus), whole_(spec.whole), whole_shape_(spec.whole_shape) {}
   Status MakeCold(CacheState state);
   Result<std::optional<Rejected>> Ready(const UnitRequest& request, std::span<const InputDraw> inputs, Stream& stream);
   Result<std::optional<Rejected>> JudgeOwn(const UnitRequest& request, std::span<const InputDraw> inputs,
                                            Auditor& auditor);
+  TimedCall Whole(size_t slot, size_t content, std::span<const InputDraw> inputs) const;
+  std::span<const std::byte> WholeBytes(size_t tensor, size_t slot) const;
   Result<Rejected> Blame(size_t part, Rejected rejected, const UnitRequest& request, std::span<const InputDraw> inputs,
                          Auditor& auditor);
 
   std::vector<int> cpus_;
+  const Contract* whole_;
+  const Shape* whole_shape_;
   std::vector<PartProcess> parts_;
 };
 

@@ -43,6 +43,7 @@ Result<std::vector<Course>> CoursesOf(const Contract& contract, const std::vecto
     const Seed own = seed.Derive("course " + workload.name);
     ASSAY_TRY(Surroundings around, SurroundingsOf(workload, course.threads, builder, auditor, own));
     course.beside = Describe(around);
+    ASSAY_TRY(course.sequences, SequencesOf(contract, course.shape, course.threads, builder, auditor, own));
     course.runner = std::make_unique<GroupRunner>(contract, workload, course.shape, std::move(around), auditor, own);
     courses.push_back(std::move(course));
   }
@@ -54,9 +55,8 @@ GroupOptions OptionsOf(const Course& course, Depth depth) {
   return {.threads = course.threads, .depth = depth, .limits = UnitLimits::OfThisMachine()};
 }
 
-std::vector<std::string> ArmNames(std::span<const Artifact* const> artifacts) {
+std::vector<std::string> ArmNames(std::span<const Artifact* const> artifacts, std::set<std::string> taken) {
   std::vector<std::string> names;
-  std::set<std::string> taken;
   for (const Artifact* artifact : artifacts) {
     std::string name = artifact->name.empty() ? "kernel" : artifact->name;
     if (!taken.insert(name).second) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ using BenchOutcome = KernelTimer::BenchOutcome;
 // One decision from its first group to its report.
 class Crowning {
  public:
-  Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references,
+  // `sequences`: the contract's are among the references.
+  Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references, bool sequences,
            double most_seconds);
   Result<BenchOutcome> Run();
 
@@ -41,6 +43,7 @@ class Crowning {
   void SetWitness(const std::string& name);  // an arm of `artifacts_`, or "" for the winner itself
   bool Compared(const std::string& name) const;
   std::vector<Arm> ArmsOn(const Course& course) const;
+  Arm ArmOf(const Course& course, const std::string& name) const;
   Status RunGroup();
   void Mark(int group, bool counts);
   std::string Beside(const Course& course, const Figures& figures) const;
@@ -58,6 +61,7 @@ class Crowning {
   const Artifact& winner_;
   double most_seconds_;                               // 0 = no limit
   std::map<std::string, const Artifact*> artifacts_;  // of references and witness, by arm
+  std::set<std::string> sequences_;                   // references of several kernels, by arm; no witnesses
   DecisionDesign design_;
   Power power_;
   std::vector<RawUnit> units_;
@@ -72,7 +76,7 @@ class Crowning {
 };
 
 Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references,
-                   double most_seconds)
+                   bool sequences, double most_seconds)
     : state_(state), winner_(winner), most_seconds_(most_seconds) {
   std::vector<const Artifact*> all = {&winner};
   for (const Verified& reference : references) all.push_back(&reference.artifact());
@@ -81,12 +85,16 @@ Crowning::Crowning(KernelTimer::State& state, const Artifact& winner, std::span<
     const auto same = [&](const Artifact* other) { return other->id == witness->id; };
     if (std::none_of(all.begin() + 1, all.end(), same)) all.push_back(witness);
   }
-  const std::vector<std::string> names = ArmNames(all);
+  for (const KernelSequence& sequence : state.contract->sequences) {
+    if (sequences) sequences_.insert(sequence.name);
+  }
+  const std::vector<std::string> names = ArmNames(all, sequences_);
   for (size_t i = 1; i < all.size(); ++i) artifacts_[names[i]] = all[i];
 
   design_.winner = names[0];
   design_.copy = "copy of " + names[0];
   for (size_t i = 1; i <= references.size(); ++i) design_.references.push_back(names[i]);
+  design_.references.insert(design_.references.end(), sequences_.begin(), sequences_.end());
   for (const Course& course : state.courses) design_.workloads.push_back(course.workload->name);
   design_.comparisons = static_cast<int>(design_.references.size());
   design_.plant = kPlant;
@@ -159,6 +167,14 @@ Status Crowning::StatePower() {
   return Ok();
 }
 
+Arm Crowning::ArmOf(const Course& course, const std::string& name) const {
+  if (const auto artifact = artifacts_.find(name); artifact != artifacts_.end())
+    return Arm::Of(name, *artifact->second);
+  const auto sequence = std::ranges::find(course.sequences, name, [](const auto& one) { return one->name; });
+  ASSAY_CHECK(sequence != course.sequences.end());
+  return Arm::Of(**sequence);
+}
+
 // Copies are the same bytes in a process of their own.  The witness's copy runs on the headline only.
 std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
   const bool headline_course = course.workload->name == headline();
@@ -167,6 +183,7 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
   for (const auto& [name, artifact] : artifacts_) {
     if (Compared(name) || headline_course) arms.push_back(Arm::Of(name, *artifact));
   }
+  for (const std::string& name : sequences_) arms.push_back(ArmOf(course, name));
   if (!headline_course) return arms;
   const auto witness = artifacts_.find(design_.witness);
   if (witness != artifacts_.end()) arms.push_back(Arm::Of(design_.witness_copy, *witness->second));
@@ -188,6 +205,7 @@ void Crowning::DropReference(const std::string& name, const Rejected& why) {
   }
   std::erase(design_.references, name);
   artifacts_.erase(name);
+  sequences_.erase(name);
   // What the old witness has shown of this run still holds.
   design_.control_found_before = design_.control_found_before || state_.control_found;
   if (name == design_.witness) SetWitness("");
@@ -237,7 +255,9 @@ void Crowning::Mark(int group, bool counts) {
 std::string Crowning::Beside(const Course& course, const Figures& figures) const {
   std::string fastest;
   double best = std::numeric_limits<double>::infinity();
-  for (const auto& [name, artifact] : artifacts_) {
+  std::vector<std::string> names(sequences_.begin(), sequences_.end());
+  for (const auto& [name, artifact] : artifacts_) names.push_back(name);
+  for (const std::string& name : names) {
     const auto seconds = figures.Seconds(course.workload->name, name);
     if (!seconds || !(*seconds < best)) continue;
     best = *seconds;
@@ -258,7 +278,7 @@ Status Crowning::RunCensus(const Evidence& evidence) {
       const std::string beside = Beside(course, figures);
       if (beside.empty()) continue;
       const std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
-                                     Arm::Of(beside, *artifacts_.at(beside))};
+                                     ArmOf(course, beside)};
       GroupOptions options = OptionsOf(course, Depth::kCensus);
       options.regime = regime;
       ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, options));
@@ -278,7 +298,7 @@ Status Crowning::RunCensus(const Evidence& evidence) {
     ++(quiet ? short_kept_ : short_redrawn_);
     left -= quiet ? 1 : 0;
     Stop();
-    if (artifacts_.empty()) break;
+    if (artifacts_.empty() && sequences_.empty()) break;
   }
   return Ok();
 }
@@ -299,7 +319,8 @@ std::optional<Rejected> Crowning::JudgeTimes() {
     const std::string& workload = course.workload->name;
     const auto seconds = figures.Seconds(workload, design_.winner);
     if (!seconds) continue;
-    if (auto why = state_.CheckPhysics(course, *seconds, rates_ ? &*rates_ : nullptr)) return why;
+    if (auto why = state_.CheckPhysics(course, *seconds, design_.winner, units_, rates_ ? &*rates_ : nullptr))
+      return why;
     int seen = 0, slower = 0;
     for (const int group : figures.Groups()) {
       const ArmFigures* winner = figures.Find(group, workload, design_.winner);
@@ -399,7 +420,7 @@ Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examin
                                           std::span<const Verified> references, double most_seconds) {
   ASSAY_TRY(const MachineLease lease, state_->Lease());
   ASSAY_TRY_STATUS(state_->Prepare(contract));
-  Crowning crowning(*state_, winner.artifact(), references, most_seconds);
+  Crowning crowning(*state_, winner.artifact(), references, true, most_seconds);
   ASSAY_TRY(BenchOutcome decided, crowning.Run());
   return std::move(decided.outcome);
 }
@@ -409,7 +430,7 @@ Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, c
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   // Each comparison is a run of its own, which has to find its own planted slowdown.
   state_->control_found = false;
-  Crowning crowning(*state_, a.artifact(), {&b, 1}, 0);
+  Crowning crowning(*state_, a.artifact(), {&b, 1}, false, 0);
   return crowning.Run();
 }
 

@@ -134,8 +134,16 @@ Status GroupRunner::Group::Drawn(size_t contents) {
 }
 
 Result<Contestant::StartOutcome> GroupRunner::Group::Start(size_t arm, size_t slots) {
-  Chain parts = {PartOf(runner_.contract_, runner_.shape_, *arms_[arm].artifact, kOwnDraw)};
+  const Arm& one = arms_[arm];
+  Chain parts;
+  if (one.chain != nullptr) {
+    parts = one.chain->parts;
+  } else {
+    parts.push_back(PartOf(runner_.contract_, runner_.shape_, *one.artifact, kOwnDraw));
+  }
   return Contestant::Start({.chain = Surround(std::move(parts), runner_.contract_, runner_.around_),
+                            .whole = one.chain != nullptr ? &runner_.contract_ : nullptr,
+                            .whole_shape = &runner_.shape_,
                             .threads = options_.threads,
                             .slots = slots,
                             .mode = mode()},
@@ -170,13 +178,13 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
     pace_[arm] = i == 0 ? seconds : std::min(pace_[arm], seconds);
     spent += seconds;
   }
-  runner_.pace_[arms_[arm].artifact->file_hash] = pace_[arm];
+  runner_.pace_[arms_[arm].key()] = pace_[arm];
   return Ok();
 }
 
 Status GroupRunner::Group::Pace() {
   for (const size_t arm : TrustedFirst()) {
-    const auto known = runner_.pace_.find(arms_[arm].artifact->file_hash);
+    const auto known = runner_.pace_.find(arms_[arm].key());
     if (known != runner_.pace_.end()) {
       pace_[arm] = known->second;
     } else {
@@ -313,7 +321,7 @@ void GroupRunner::Group::RememberPace() {
   const Figures figures(result_.units);
   for (size_t arm = 0; arm < arms_.size(); ++arm) {
     const ArmFigures* seen = figures.Find(number_, runner_.workload_.name, arms_[arm].name);
-    if (seen != nullptr && !seen->shared.empty()) runner_.pace_[arms_[arm].artifact->file_hash] = seen->Seconds();
+    if (seen != nullptr && !seen->shared.empty()) runner_.pace_[arms_[arm].key()] = seen->Seconds();
   }
 }
 

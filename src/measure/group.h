@@ -31,7 +31,8 @@ class InputDraw;
 struct Arm {
   std::string name;  // unique in its group; RawUnit::arm
   const Artifact* artifact = nullptr;
-  bool trusted = false;  // baselines and peers: may be slow, set the time limit of the others
+  const KernelChain* chain = nullptr;  // instead of an artifact: several kernels that together do its work
+  bool trusted = false;                // baselines and peers: may be slow, set the time limit of the others
   // Further units of the same process with a delay of this share of their time: RawUnits of
   // `planted_name`.  The delay is spun by the supervisor between the start stamp and the unit, so
   // it is real time on the real clock; what is tested is whether this instrument, now, sees it.
@@ -42,6 +43,11 @@ struct Arm {
   static Arm Of(std::string name, const Artifact& artifact) {
     return {.name = std::move(name), .artifact = &artifact, .trusted = artifact.trusted_code, .planted_name = {}};
   }
+  static Arm Of(const KernelChain& chain) {
+    return {.name = chain.name, .chain = &chain, .trusted = true, .planted_name = {}};
+  }
+  // What its pace is remembered by.
+  const Digest& key() const { return chain != nullptr ? chain->key : artifact->file_hash; }
 };
 
 struct GroupResult {
@@ -58,7 +64,7 @@ struct GroupOptions {
   int threads = 1;  // of this workload
   Depth depth = Depth::kDecide;
   UnitLimits limits;
-  int regime = -1;  // all values of this kind (PureRegimes); -1: the contract's mixture
+  int regime = -1;                  // all values of this kind (PureRegimes); -1: the contract's mixture
   Prober prober = ProbeProcessors;  // another in tests
 };
 

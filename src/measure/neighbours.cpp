@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "contract/sequence.h"
 #include "measure/group.h"
 
 namespace assay {
@@ -25,6 +26,21 @@ Result<NeighbourKernel> KernelOf(const Workload& workload, const Neighbour& neig
   ASSAY_TRY(kernel.shape, DenseShape(*neighbour.contract, neighbour.axes));
   ASSAY_TRY(kernel.artifact, FastestKernel(*neighbour.contract, kernel.shape, threads, *builder, auditor, seed));
   return kernel;
+}
+
+ChainPart PartOfStep(const Contract& contract, const Shape& shape, const Artifact& artifact, const StepLayout& laid) {
+  ChainPart part;
+  part.contract = &contract;
+  part.shape = &shape;
+  part.artifact = &artifact;
+  for (size_t t = 0; t < laid.tensors.size(); ++t) {
+    const std::optional<StepTensor>& from = laid.tensors[t];
+    part.tensors.push_back(from && !from->step ? std::optional(Feed{kOwnDraw, from->index}) : std::nullopt);
+    if (from && from->step) part.links.push_back({t, *from->step, from->index});
+  }
+  for (const std::optional<size_t>& from : laid.scalars)
+    part.scalars.push_back(from ? std::optional(Feed{kOwnDraw, *from}) : std::nullopt);
+  return part;
 }
 
 }  // namespace
@@ -76,6 +92,34 @@ Result<Surroundings> SurroundingsOf(const Workload& workload, int threads, Build
               KernelOf(workload, *workload.consumer, threads, builder, auditor, seed.Derive("consumer")));
   }
   return around;
+}
+
+Result<std::vector<std::unique_ptr<KernelChain>>> SequencesOf(const Contract& contract, const Shape& shape, int threads,
+                                                              Builder* builder, Auditor& auditor, const Seed& seed) {
+  std::vector<std::unique_ptr<KernelChain>> chains;
+  for (const KernelSequence& sequence : contract.sequences) {
+    for (const SequenceStep& step : sequence.steps) {
+      if (builder != nullptr && step.contract != nullptr) continue;
+      return Error{ErrorCode::kUnavailable, fmt::format("the step {} of {} was not loaded", step.name, sequence.name)};
+    }
+    ASSAY_TRY(const std::vector<StepLayout> laid, LayOut(contract, shape, sequence));
+    auto chain = std::make_unique<KernelChain>();
+    chain->name = sequence.name;
+    RecordHash key("chain");
+    for (size_t s = 0; s < laid.size(); ++s) {
+      const SequenceStep& step = sequence.steps[s];
+      ASSAY_TRY(Artifact artifact, FastestKernel(*step.contract, laid[s].shape, threads, *builder, auditor,
+                                                 seed.Derive(sequence.name, s)));
+      key.Add("file", artifact.file_hash);
+      chain->shapes.push_back(laid[s].shape);
+      chain->artifacts.push_back(std::move(artifact));
+    }
+    chain->key = key.Finish();
+    for (size_t s = 0; s < laid.size(); ++s)
+      chain->parts.push_back(PartOfStep(*sequence.steps[s].contract, chain->shapes[s], chain->artifacts[s], laid[s]));
+    chains.push_back(std::move(chain));
+  }
+  return chains;
 }
 
 std::string Describe(const Surroundings& around) {

@@ -77,9 +77,10 @@ void PartProcess::Fill(const UnitSlots& unit, std::span<const InputDraw> inputs,
   const std::vector<Tensor>& tensors = spec_.part.contract->tensors;
   for (size_t call = 0; call < unit.slots.size(); ++call) {
     for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-      const Feed& feed = spec_.part.tensors[tensor];
-      if (tensors[tensor].role == Role::kOut || Linked(tensor) || tensors[tensor].prepare != prepared) continue;
-      const std::span<const std::byte> from = inputs[feed.draw].TensorBytes(feed.index, unit.contents[call]);
+      const std::optional<Feed>& feed = spec_.part.tensors[tensor];
+      const bool drawn = feed && tensors[tensor].role != Role::kOut && !Linked(tensor);
+      if (!drawn || tensors[tensor].prepare != prepared) continue;
+      const std::span<const std::byte> from = inputs[feed->draw].TensorBytes(feed->index, unit.contents[call]);
       if (from.empty()) continue;
       const std::span<std::byte> to = instance_.InputBytes(tensor, unit.slots[call]);
       std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
@@ -112,7 +113,11 @@ void PartProcess::AddCold(CacheState state, std::vector<std::span<const std::byt
 
 std::vector<double> PartProcess::Scalars(std::span<const InputDraw> inputs, size_t content) const {
   std::vector<double> scalars;
-  for (const Feed& feed : spec_.part.scalars) scalars.push_back(inputs[feed.draw].Scalars(content)[feed.index]);
+  for (size_t s = 0; s < spec_.part.scalars.size(); ++s) {
+    const std::optional<Feed>& feed = spec_.part.scalars[s];
+    scalars.push_back(feed ? inputs[feed->draw].Scalars(content)[feed->index]
+                           : spec_.part.shape->scalars.at(spec_.part.contract->scalars[s].name));
+  }
   return scalars;
 }
 
@@ -142,17 +147,17 @@ TimedCall PartProcess::Timed(size_t slot, size_t content, std::span<const InputD
                   .before = {},
                   .structured = false};
   for (size_t tensor = 0; tensor < spec_.part.contract->tensors.size(); ++tensor) {
-    const Feed& feed = spec_.part.tensors[tensor];
+    const std::optional<Feed>& feed = spec_.part.tensors[tensor];
     const Role role = spec_.part.contract->tensors[tensor].role;
     const bool linked = Linked(tensor);
-    const bool drawn_here = role != Role::kOut && !linked;
+    const bool drawn_here = feed && role != Role::kOut && !linked;
     const std::span<const std::byte> drawn =
-        drawn_here ? inputs[feed.draw].TensorBytes(feed.index, content) : std::span<const std::byte>();
+        drawn_here ? inputs[feed->draw].TensorBytes(feed->index, content) : std::span<const std::byte>();
     timed.tensors.push_back(role == Role::kIn && !linked ? drawn : instance_.OutputBytes(tensor, slot));
     timed.before.push_back(role == Role::kInOut ? drawn : std::span<const std::byte>());
     // Of what a kernel wrote nobody knows the mantissas.
     timed.structured = timed.structured || (linked && Info(spec_.part.contract->tensors[tensor].dtype).is_float) ||
-                       (drawn_here && inputs[feed.draw].Structured(content));
+                       (drawn_here && inputs[feed->draw].Structured(content));
   }
   return timed;
 }

@@ -52,6 +52,7 @@ class PartProcess {
   int64_t null_ns() const { return null_ns_; }
   int64_t prepare_ns() const { return prepare_ns_; }  // of the unit that was prepared last; 0: it packs nothing
   size_t slots() const { return instance_.slots(); }
+  std::span<const std::byte> Bytes(size_t tensor, size_t slot) const { return instance_.OutputBytes(tensor, slot); }
 
   void Poison(Stream& stream);
   // Weights that may be packed ahead of the calls (`prepared`), or everything else that no other part writes.

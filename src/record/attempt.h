@@ -51,9 +51,9 @@ struct Attempt {
 // A baseline or peer after it went through the gate.
 struct ReferenceRecord {
   std::string name;
-  std::string kind;  // "baseline" or "peer"
+  std::string kind;  // "baseline", "peer" or "sequence"
   std::vector<std::string> flags;
-  std::string kernel_family;  // what the peer says of itself, e.g. an OpenBLAS core name
+  std::string kernel_family;  // what the peer says of itself, e.g. an OpenBLAS core name; of a sequence its steps
   std::optional<Rejected> rejected;
   std::vector<Estimate> workloads;
 };

@@ -64,6 +64,15 @@ TEST(Units, ANumberThatIsNoIntegerOfItsFieldIsADamagedRow) {
   }
 }
 
+TEST(Units, KeepTheKernelsShareWhereThereIsOne) {
+  RawUnit alone = Unit(), in_situ = Unit();
+  in_situ.own_ns = -7;
+  const auto back = ParseUnits(UnitsJson(std::vector<RawUnit>{alone, in_situ}));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(back.value()[0].own_ns, 0);
+  EXPECT_EQ(back.value()[1].own_ns, -7);
+}
+
 TEST(DecisionReports, KeepWhatRecomputesThem) {
   DecisionReport report;
   report.design.winner = "mine";

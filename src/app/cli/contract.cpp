@@ -21,10 +21,25 @@ std::string Overview(const Contract& contract, const std::vector<Template>& temp
   for (const Workload& workload : contract.workloads) {
     const Result<Shape> shape = WorkloadShape(contract, workload);
     if (shape.ok()) out += fmt::format("  workload {}: {}\n", workload.name, Describe(contract, shape.value()));
+    for (const auto& [side, neighbour] :
+         {std::pair("producer", &workload.producer), {"consumer", &workload.consumer}}) {
+      if (!*neighbour) continue;
+      const Neighbour& one = **neighbour;
+      std::vector<std::string> sizes;
+      for (const auto& [axis, size] : one.axes) sizes.push_back(fmt::format("{}={}", axis, size));
+      out += fmt::format("    {} {} ({}), its {} is {}\n", side, one.name, Join(sizes, " "),
+                         neighbour == &workload.producer ? one.output : one.input,
+                         neighbour == &workload.producer ? one.input : one.output);
+    }
   }
   for (const ReferenceKernel& reference : contract.references) {
     out += fmt::format("  {} {}: {} {}\n", reference.kind == ReferenceKind::kPeer ? "peer" : "baseline", reference.name,
                        reference.source.filename().string(), Join(reference.flags, " "));
+  }
+  for (const KernelSequence& sequence : contract.sequences) {
+    std::vector<std::string> steps;
+    for (const SequenceStep& step : sequence.steps) steps.push_back(step.text);
+    out += fmt::format("  peer {}: {}\n", sequence.name, Join(steps, ", then "));
   }
   for (const Template& one : templates) {
     double points = 1;

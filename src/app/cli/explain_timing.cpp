@@ -105,15 +105,21 @@ void ExplainDecision(const Decision& d, const DecisionReport& report, size_t wid
 
 // In situ: how much of an arm's units its kernel is.
 void ExplainShares(std::span<const RawUnit> units, size_t width) {
-  std::map<std::pair<std::string, std::string>, std::vector<double>> shares;
+  struct Parts {
+    std::vector<double> own, all;
+  };
+  std::map<std::pair<std::string, std::string>, Parts> arms;
   for (const RawUnit& unit : units) {
     if (unit.own_ns == 0 || unit.redrawn) continue;
-    shares[{unit.workload, unit.arm}].push_back(static_cast<double>(unit.own_ns) / unit.NanosecondsACall() /
-                                                unit.calls);
+    Parts& parts = arms[{unit.workload, unit.arm}];
+    parts.own.push_back(static_cast<double>(unit.own_ns));
+    parts.all.push_back(unit.NanosecondsACall() * unit.calls);
   }
-  for (const auto& [key, values] : shares) {
+  for (const auto& [key, parts] : arms) {
+    // Of what is little more than null units a part may seem less than nothing.
+    const double share = std::clamp(Median(parts.own) / Median(parts.all), 0.0, 1.0);
     Print(Wrap(fmt::format("{}, in situ: {:.0f} % of {} is its own kernel's time, the rest its neighbours'", key.first,
-                           100 * Median(values), key.second),
+                           100 * share, key.second),
                width, "", "  "));
   }
 }

@@ -47,9 +47,27 @@ void PutAligned(std::string& bytes, uint64_t at, T value) {
 
 // One to four changes, by bits, by numbers that mean something here, or by what stands elsewhere.
 std::string ForgedAtRandom(const std::string& good, const std::vector<Region>& regions, Stream& stream) {
-  constexpr uint64_t kNumbers[] = {0,      1,          2,          7,         8,       16,        24,          0x1000,
-                                   0x2000, 0x3000,     0x4000,     0xfff,     DT_INIT, DT_RELR,   DT_INIT_ARRAY, DT_JMPREL,
-                                   DT_RELACOUNT, DT_GNU_HASH, ~uint64_t{0}, R_X86_64_IRELATIVE, uint64_t{1} << 32};
+  constexpr uint64_t kNumbers[] = {0,
+                                   1,
+                                   2,
+                                   7,
+                                   8,
+                                   16,
+                                   24,
+                                   0x1000,
+                                   0x2000,
+                                   0x3000,
+                                   0x4000,
+                                   0xfff,
+                                   DT_INIT,
+                                   DT_RELR,
+                                   DT_INIT_ARRAY,
+                                   DT_JMPREL,
+                                   DT_RELACOUNT,
+                                   DT_GNU_HASH,
+                                   ~uint64_t{0},
+                                   R_X86_64_IRELATIVE,
+                                   uint64_t{1} << 32};
   const auto place = [&] {
     const Region& region = regions[stream.Below(regions.size())];
     return region.start + stream.Below(region.size);
