@@ -165,7 +165,7 @@ Status Loop::ProveControls() {
   for (const Control& control : options_.controls) {
     ControlRecord record{control.name, control.must_pass, std::nullopt, 0};
     ASSAY_TRY(const VerifyOutcome outcome, RunStage(tools_, campaign_, "control", control.name, record.seconds, [&] {
-                return ProveRight(contract_, control.candidate, tools_.builder, tools_.gate);
+                return ProveControl(contract_, control.candidate, tools_.builder, tools_.gate);
               }));
     if (const auto* refused = std::get_if<Rejected>(&outcome)) record.rejected = *refused;
     campaign_.seconds_by_stage["controls"] += record.seconds;

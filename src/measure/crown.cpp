@@ -235,7 +235,12 @@ Status Crowning::RunGroup() {
     if (refused_) return Ok();
   }
   if (rates_) {
-    quiet = rates_->ProbePeak() >= kSlowProbe && quiet;
+    const double peak = rates_->ProbePeak();
+    if (quiet && !(peak >= kSlowProbe))
+      state_.Tell(
+          fmt::format("decide: group {} is drawn again: after it the f32 peak was {:.0f} % of the run's usual one",
+                      kept_ + 1, 100 * peak));
+    quiet = peak >= kSlowProbe && quiet;
     if (group % kBandwidthEvery == 0) ASSAY_TRY_STATUS(rates_->ProbeBandwidth());
   }
   quiet = quiet || !state_.options.redraw;

@@ -49,6 +49,9 @@ class Gate {
   virtual Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) = 0;
   virtual Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate,
                                       const Verified& verified) = 0;
+  // Both ask the gate itself, with as many threads as the contract says, whatever a campaign gives its candidates: a
+  // row that is lost between two threads is not lost on one.
+  virtual Result<VerifyOutcome> Control(const Contract& contract, const Artifact& artifact) = 0;
   virtual Result<Admission> Admit(const Contract& contract) = 0;
 };
 

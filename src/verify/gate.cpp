@@ -226,6 +226,22 @@ Result<ExamOutcome> KernelGate::Examine(const Contract& contract, const Candidat
   return ExamOutcome(TrustFromGate::AsExamined(verified.artifact(), std::move(records)));
 }
 
+template <typename Work>
+auto KernelGate::WithItsOwnThreads(Work&& work) -> decltype(work()) {
+  const int asked = std::exchange(state_->options.threads, 0);
+  auto result = work();
+  state_->options.threads = asked;
+  return result;
+}
+
+Result<VerifyOutcome> KernelGate::Control(const Contract& contract, const Artifact& artifact) {
+  return WithItsOwnThreads([&]() -> Result<VerifyOutcome> {
+    ASSAY_TRY(const ScreenOutcome screened, Screen(contract, artifact));
+    if (const auto* refused = std::get_if<Rejected>(&screened)) return VerifyOutcome(*refused);
+    return Verify(contract, std::get<Screened>(screened));
+  });
+}
+
 Result<Admission> KernelGate::Admit(const Contract& contract) {
   ASSAY_TRY(Desk* const desk, state_->DeskOf(contract));
   AdmissionPlan plan;
@@ -233,9 +249,9 @@ Result<Admission> KernelGate::Admit(const Contract& contract) {
   plan.builder = &state_->builder;
   plan.reference = desk->reference.get();
   plan.seed = state_->options.seed.Derive("admission");
-  plan.threads = ThreadsFor(contract, state_->options.threads);
+  plan.threads = ThreadsFor(contract, 0);
   plan.gate = this;
-  return RunAdmission(plan);
+  return WithItsOwnThreads([&] { return RunAdmission(plan); });
 }
 
 }  // namespace assay

@@ -40,6 +40,7 @@ class KernelGate : public Gate {
   Result<ScreenOutcome> Screen(const Contract& contract, const Artifact& artifact) override;
   Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) override;
   Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) override;
+  Result<VerifyOutcome> Control(const Contract& contract, const Artifact& artifact) override;
   Result<Admission> Admit(const Contract& contract) override;
 
   // Of all that a candidate is asked, in that order.
@@ -47,6 +48,10 @@ class KernelGate : public Gate {
 
  private:
   struct State;
+  // What `work` returns, with as many threads as the contract says.
+  template <typename Work>
+  auto WithItsOwnThreads(Work&& work) -> decltype(work());
+
   std::unique_ptr<State> state_;
 };
 

@@ -87,6 +87,11 @@ class FakeGate : public Gate {
     if (world_.Knob(verified.artifact(), "FATE") == "exam") return ExamOutcome(FakeWorld::Refusal(Stage::kExam, Reason::kWrongAnswer));
     return ExamOutcome(TrustForTest::MakeExamined(verified.artifact()));
   }
+  Result<VerifyOutcome> Control(const Contract& contract, const Artifact& artifact) override {
+    Result<ScreenOutcome> screened = Screen(contract, artifact);
+    if (const auto* refused = std::get_if<Rejected>(&screened.value())) return VerifyOutcome(*refused);
+    return Verify(contract, std::get<Screened>(screened.value()));
+  }
   Result<Admission> Admit(const Contract&) override { return Admission{true, {}, {}, 10, 0.1, 0, "fake"}; }
 
  private:

@@ -45,6 +45,10 @@ Result<ExamOutcome> PoliteGate::Examine(const Contract& contract, const Candidat
   return Politely([&] { return gate_.Examine(contract, candidate, verified); });
 }
 
+Result<VerifyOutcome> PoliteGate::Control(const Contract& contract, const Artifact& artifact) {
+  return Politely([&] { return gate_.Control(contract, artifact); });
+}
+
 Result<Admission> PoliteGate::Admit(const Contract& contract) {
   return Politely([&] { return gate_.Admit(contract); });
 }

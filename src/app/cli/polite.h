@@ -24,6 +24,7 @@ class PoliteGate : public Gate {
   Result<ScreenOutcome> Screen(const Contract& contract, const Artifact& artifact) override;
   Result<VerifyOutcome> Verify(const Contract& contract, const Screened& screened) override;
   Result<ExamOutcome> Examine(const Contract& contract, const Candidate& candidate, const Verified& verified) override;
+  Result<VerifyOutcome> Control(const Contract& contract, const Artifact& artifact) override;
   Result<Admission> Admit(const Contract& contract) override;
 
  private:
