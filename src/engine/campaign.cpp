@@ -206,7 +206,10 @@ Result<bool> Loop::Round(int round) {
     campaign_.seconds_by_stage["build"] += seconds;
   }
   for (const Proposal& proposal : proposals) {
-    if (trials_.size() > first && SearchTimeIsOver()) break;  // the rest of a round would eat what is reserved
+    // The rest of a round would eat what is reserved; a round that ended so and was ranked is over for who resumes.
+    const bool ranked =
+        recorded_.rankings.contains(round) && !recorded_.revisions.contains(static_cast<int64_t>(trials_.size() + 1));
+    if (trials_.size() > first && (SearchTimeIsOver() || ranked)) break;
     ASSAY_TRY(Trial trial, Try(proposal, static_cast<int64_t>(trials_.size() + 1)));
     if (!trial.attempt.duplicate_of) ++campaign_.budget.spent;
     campaign_.attempts.push_back(trial.attempt);

@@ -76,9 +76,10 @@ Result<MachineLease> KernelTimer::State::Lease() {
                                   : MachineLease::Acquire(options.lease_patience);
   if (!lease.ok()) return std::move(lease).error();
   if (!lease.value()) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("another campaign has been timing on this machine for {}; wait for it or stop it",
-                             Seconds(std::chrono::duration<double>(options.lease_patience).count()))};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("others have been timing, building or checking on this machine for {}; wait for them or stop them",
+                    Seconds(std::chrono::duration<double>(options.lease_patience).count()))};
   }
   return *std::move(lease).value();
 }
@@ -131,6 +132,10 @@ std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, d
       nulls.push_back(1e-9 * static_cast<double>(unit.null_ns));
   }
   const double noise = *std::ranges::max_element(nulls) / 2;
+  if (!Implausible(std::max(seconds, noise), course.work, run_rates->Best())) return std::nullopt;
+  // The best that was ever seen may be from a moment when somebody shared the machine: it is asked again first.
+  run_rates->ProbePeak();
+  if (!run_rates->ProbeBandwidth().ok()) return std::nullopt;
   const auto why = Implausible(std::max(seconds, noise), course.work, run_rates->Best());
   if (!why) return std::nullopt;
   return RefusedWhileTimed(Reason::kImplausiblyFast, "physics", *why);

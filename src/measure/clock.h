@@ -27,7 +27,7 @@ struct TimerOptions {
   int most_groups = 30;                // of a decision
   std::vector<std::string> workloads;  // empty: all of the contract
   Builder* builder = nullptr;          // of the kernels beside those of an in-situ workload
-  std::chrono::milliseconds lease_patience{120000};
+  std::chrono::milliseconds lease_patience{600000};
   std::optional<std::filesystem::path> lease_file;  // tests
   bool calibrate = true;                            // false in tests: no rates, no floors
   std::filesystem::path calibrations;               // folder of what `assay calibrate` keeps; empty: it is not asked

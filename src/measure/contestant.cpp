@@ -103,7 +103,8 @@ Result<std::optional<Rejected>> Contestant::Ready(const UnitRequest& request, st
   for (PartProcess& part : parts_) part.Poison(stream);
   for (PartProcess& part : parts_) {
     part.Fill(request.calls, inputs, true);
-    ASSAY_TRY(std::optional<Rejected> refused, part.Prepare(request.calls, request.limit));
+    ASSAY_TRY(std::optional<Rejected> refused,
+              part.Prepare(request.calls, part.part().own ? request.limit : kNeighbourLimit));
     if (!refused) continue;
     if (!part.part().own) return NeighbourFailed(part.part(), *refused);
     return refused;

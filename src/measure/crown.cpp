@@ -36,6 +36,7 @@ class Crowning {
   Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references, bool sequences,
            double most_seconds);
   Result<BenchOutcome> Run();
+  const std::optional<std::pair<std::string, Rejected>>& dropped_arm() const { return dropped_arm_; }
 
  private:
   Status ChooseWitness();
@@ -46,7 +47,7 @@ class Crowning {
   Arm ArmOf(const Course& course, const std::string& name) const;
   Status RunGroup();
   void Mark(int group, bool counts);
-  std::string Beside(const Course& course, const Figures& figures) const;
+  Result<bool> ShortGroup(int regime, const Figures& figures);
   Status RunCensus(const Evidence& evidence);
   void Stop();
   Result<bool> RunCourse(Course& course, int group);
@@ -66,7 +67,8 @@ class Crowning {
   Power power_;
   std::vector<RawUnit> units_;
   std::vector<GroupProbe> probes_;
-  std::vector<Decision> dropped_;  // references that were refused while timed
+  std::optional<std::pair<std::string, Rejected>> dropped_arm_;  // the first of them
+  std::vector<Decision> dropped_;                                // references that were refused while timed
   std::optional<RunRates> rates_;
   std::optional<Rejected> refused_;
   std::string stopped_;  // why no further group was run
@@ -196,6 +198,7 @@ std::vector<Arm> Crowning::ArmsOn(const Course& course) const {
 }
 
 void Crowning::DropReference(const std::string& name, const Rejected& why) {
+  if (!dropped_arm_) dropped_arm_ = {name, why};
   if (Compared(name)) {
     Decision decision;
     decision.against = name;
@@ -256,54 +259,44 @@ void Crowning::Mark(int group, bool counts) {
   }
 }
 
-// The arm that a short group of the census holds beside the winner: the fastest of those that full groups have seen.
-std::string Crowning::Beside(const Course& course, const Figures& figures) const {
-  std::string fastest;
-  double best = std::numeric_limits<double>::infinity();
-  std::vector<std::string> names(sequences_.begin(), sequences_.end());
-  for (const auto& [name, artifact] : artifacts_) names.push_back(name);
-  for (const std::string& name : names) {
-    const auto seconds = figures.Seconds(course.workload->name, name);
-    if (!seconds || !(*seconds < best)) continue;
-    best = *seconds;
-    fastest = name;
+// A restart of the winner and its strongest reference on every workload, five units each; true when it counts.
+Result<bool> Crowning::ShortGroup(int regime, const Figures& figures) {
+  const int group = state_.next_group++;
+  bool quiet = true;
+  for (Course& course : state_.courses) {
+    const std::string beside = FastestReference(figures, design_, course.workload->name);
+    if (beside.empty()) continue;
+    const std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
+                                   ArmOf(course, beside)};
+    GroupOptions options = OptionsOf(course, Depth::kCensus);
+    options.regime = regime;
+    ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, options));
+    quiet = quiet && (!result.disturbed || !state_.options.redraw);
+    for (RawUnit& unit : result.units) unit.census = true;
+    units_.insert(units_.end(), result.units.begin(), result.units.end());
+    if (result.slowed) probes_.push_back({group, course.workload->name, *result.slowed});
+    // A group in which somebody was refused says nothing of the winner's speed.
+    quiet = quiet && result.rejected.empty();
+    for (const auto& [arm, why] : result.rejected) {
+      if (arm == design_.winner && !refused_) refused_ = why;
+      if (arm != design_.winner) DropReference(arm, why);
+    }
+    if (!result.rejected.empty()) break;
   }
-  return fastest;
+  Mark(group, quiet);
+  ++(quiet ? short_kept_ : short_redrawn_);
+  return quiet;
 }
 
-// Restarts of the winner and one other arm, five units each, as many as the next look at regret wants.  Each kind of
-// values in turn is alone in one of them.
+// As many with the mixture as the next look at regret wants, and one with each kind of values that is due.
 Status Crowning::RunCensus(const Evidence& evidence) {
   const Figures figures(units_);
-  for (int left = evidence.census_due; left > 0 && !refused_ && stopped_.empty();) {
-    const int group = state_.next_group++;
-    const int regime = design_.regimes.empty() ? -1 : short_kept_ % static_cast<int>(design_.regimes.size());
-    bool quiet = true;
-    for (Course& course : state_.courses) {
-      const std::string beside = Beside(course, figures);
-      if (beside.empty()) continue;
-      const std::vector<Arm> arms = {{.name = design_.winner, .artifact = &winner_, .planted_name = {}},
-                                     ArmOf(course, beside)};
-      GroupOptions options = OptionsOf(course, Depth::kCensus);
-      options.regime = regime;
-      ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, options));
-      quiet = quiet && (!result.disturbed || !state_.options.redraw);
-      for (RawUnit& unit : result.units) unit.census = true;
-      units_.insert(units_.end(), result.units.begin(), result.units.end());
-      if (result.slowed) probes_.push_back({group, course.workload->name, *result.slowed});
-      // A group in which somebody was refused says nothing of the winner's speed.
-      quiet = quiet && result.rejected.empty();
-      for (const auto& [arm, why] : result.rejected) {
-        if (arm == design_.winner && !refused_) refused_ = why;
-        if (arm != design_.winner) DropReference(arm, why);
-      }
-      if (!result.rejected.empty()) break;
-    }
-    Mark(group, quiet);
-    ++(quiet ? short_kept_ : short_redrawn_);
-    left -= quiet ? 1 : 0;
+  std::vector<int> wanted(static_cast<size_t>(evidence.census_due), -1);
+  wanted.insert(wanted.end(), evidence.regimes_due.begin(), evidence.regimes_due.end());
+  for (size_t next = 0; next < wanted.size() && !refused_ && stopped_.empty();) {
+    ASSAY_TRY(const bool quiet, ShortGroup(wanted[next], figures));
+    next += quiet ? 1 : 0;
     Stop();
-    if (artifacts_.empty() && sequences_.empty()) break;
   }
   return Ok();
 }
@@ -403,7 +396,7 @@ Result<BenchOutcome> Crowning::Run() {
   if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
-    const bool full = evidence.census_due == 0;
+    const bool full = evidence.census_due == 0 && evidence.regimes_due.empty();
     ASSAY_TRY_STATUS(full ? RunGroup() : RunCensus(evidence));
     if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
     Stop();
@@ -436,7 +429,11 @@ Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, c
   // Each comparison is a run of its own, which has to find its own planted slowdown.
   state_->control_found = false;
   Crowning crowning(*state_, a.artifact(), {&b, 1}, false, 0);
-  return crowning.Run();
+  ASSAY_TRY(BenchOutcome decided, crowning.Run());
+  // Without B there is nothing that was compared.
+  if (const auto& dropped = crowning.dropped_arm(); dropped && std::holds_alternative<DecisionReport>(decided.outcome))
+    return BenchOutcome{.outcome = dropped->second, .rejected_arm = dropped->first};
+  return decided;
 }
 
 }  // namespace assay

@@ -101,7 +101,6 @@ Verdict VerdictAt(const Looks& looks, const SequentialLook& look, const Values& 
 // What a user would have met.
 struct Restart {
   double log_ratio = 0;  // the reference's time over the winner's
-  int regime = -1;       // of RawUnit
   bool Regretted() const { return !(log_ratio > -kRegret); }
 };
 
@@ -138,10 +137,11 @@ class Judge {
   bool Blind() const;
   Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
   std::vector<Restart> Restarts(const std::string& reference, const std::string& workload) const;
+  std::vector<Restart> RestartsOf(int regime, const std::string& reference, const std::string& workload) const;
   double BesideOver(const std::string& reference, const std::string& beside, const std::string& workload) const;
-  int AskForRegret(Decision& decision) const;
-  int AskEachRegime(Decision& decision, std::span<const Restart> restarts) const;
-  int JudgeWorkloads(std::span<Decision> of_reference) const;
+  void AskForRegret(Decision& decision, Evidence& evidence) const;
+  void AskEachRegime(Decision& decision, Evidence& evidence) const;
+  void JudgeWorkloads(std::span<Decision> of_reference, Evidence& evidence) const;
   void JudgeInstrument(Evidence& evidence) const;
   bool FoundIn(const Values& ratios, double threshold) const;
 
@@ -258,7 +258,8 @@ double Judge::BesideOver(const std::string& reference, const std::string& beside
   return Median(of_groups) - std::max(0.0, Median(too_much));
 }
 
-// Full groups first.  There the copy is the winner started once more, and the worse of both is what counts.
+// With the mixture of values, which is what a user meets.  Full groups first: there the copy is the winner started once
+// more, and the worse of both is what counts.
 std::vector<Restart> Judge::Restarts(const std::string& reference, const std::string& workload) const {
   std::vector<Restart> restarts;
   for (const int group : groups_) {
@@ -267,90 +268,98 @@ std::vector<Restart> Judge::Restarts(const std::string& reference, const std::st
     const ArmFigures* copy = figures_.Find(group, workload, design_.copy);
     if (slow == nullptr || winner == nullptr) continue;
     const double ratio = LogRatio(*slow, *winner);
-    restarts.push_back({copy == nullptr ? ratio : std::min(ratio, LogRatio(*slow, *copy)), -1});
+    restarts.push_back({copy == nullptr ? ratio : std::min(ratio, LogRatio(*slow, *copy))});
   }
   std::map<std::string, double> offsets;  // by the arm that stood beside the winner
   for (const int group : census_.Groups()) {
     const ArmFigures* winner = census_.Find(group, workload, design_.winner);
-    if (winner == nullptr) continue;
+    if (winner == nullptr || winner->regime >= 0) continue;
     for (const std::string& arm : census_.Arms(workload)) {
       const ArmFigures* beside = arm == design_.winner ? nullptr : census_.Find(group, workload, arm);
       if (beside == nullptr) continue;
       if (!offsets.contains(arm)) offsets[arm] = BesideOver(reference, arm, workload);
-      restarts.push_back({offsets[arm] + SharedLogRatio(*beside, *winner), winner->regime});
+      restarts.push_back({offsets[arm] + SharedLogRatio(*beside, *winner)});
       break;
     }
   }
   return restarts;
 }
 
+// With values of one kind, beside the reference itself: how other arms compare with it there nobody knows.
+std::vector<Restart> Judge::RestartsOf(int regime, const std::string& reference, const std::string& workload) const {
+  const double offset = BesideOver(reference, reference, workload);
+  std::vector<Restart> restarts;
+  for (const int group : census_.Groups()) {
+    const ArmFigures* winner = census_.Find(group, workload, design_.winner);
+    const ArmFigures* beside = census_.Find(group, workload, reference);
+    if (winner == nullptr || beside == nullptr || winner->regime != regime) continue;
+    restarts.push_back({offset + SharedLogRatio(*beside, *winner)});
+  }
+  return restarts;
+}
+
 // What a FASTER has to show besides: that restarts with regret are rare.  Medians cannot, and so few groups rarely
-// hold a bad one.  Returns how many more short groups are wanted.
-int Judge::AskForRegret(Decision& decision) const {
-  if (decision.kind != DecisionKind::kFaster || rare_.looks.empty()) return 0;
+// hold a bad one.
+void Judge::AskForRegret(Decision& decision, Evidence& evidence) const {
+  if (decision.kind != DecisionKind::kFaster || rare_.looks.empty()) return;
   const std::vector<Restart> restarts = Restarts(decision.against, decision.workload);
   const auto losses_in = [&](int groups) {
     return CountRegretted(std::span(restarts).first(static_cast<size_t>(groups)));
   };
   decision.restarts = static_cast<int>(restarts.size());
   decision.bad_restarts = losses_in(decision.restarts);
-  const int unmeasured = AskEachRegime(decision, restarts);
-  if (decision.kind != DecisionKind::kFaster) return 0;
   int due = 0;
   for (const SequentialLook& look : rare_.looks) {
     const int allowed = look.groups - look.wins;
-    if (look.groups <= decision.restarts && losses_in(look.groups) <= allowed) {
-      if (unmeasured == 0) return 0;
-      decision.kind = DecisionKind::kUndecided;
-      decision.note = fmt::format("faster in the median, but {} kinds of values were not timed alone", unmeasured);
-      return unmeasured;
-    }
+    if (look.groups <= decision.restarts && losses_in(look.groups) <= allowed) return AskEachRegime(decision, evidence);
     if (due == 0 && look.groups > decision.restarts && decision.bad_restarts <= allowed)
       due = look.groups - decision.restarts;
   }
+  evidence.census_due = std::max(evidence.census_due, due);
   decision.kind = due > 0 ? DecisionKind::kUndecided : DecisionKind::kUnstable;
   decision.note = fmt::format("faster in the median, but {} of {} restarts were slower by more than {:.0f} %{}",
                               decision.bad_restarts, decision.restarts, 100 * std::expm1(kRegret),
                               due > 0 ? "; too few were seen to say that this is rare" : "");
-  return due;
 }
 
-// The figures of each kind of values.  One that brings regret whenever it is met is no accident, however rare it is
-// among all restarts.  Returns how many kinds were never met.
-int Judge::AskEachRegime(Decision& decision, std::span<const Restart> restarts) const {
+// Each kind of values alone, against the strongest reference.  One that brings regret whenever it is met is no
+// accident; what was never met is a gap that is filled first.
+void Judge::AskEachRegime(Decision& decision, Evidence& evidence) const {
+  if (decision.against != FastestReference(figures_, design_, decision.workload)) return;
   int unmeasured = 0;
   for (size_t regime = 0; regime < design_.regimes.size(); ++regime) {
-    std::vector<Restart> of_regime;
+    const std::vector<Restart> restarts = RestartsOf(static_cast<int>(regime), decision.against, decision.workload);
     Values ratios;
-    for (const Restart& one : restarts) {
-      if (one.regime != static_cast<int>(regime)) continue;
-      of_regime.push_back(one);
-      ratios.push_back(one.log_ratio);
-    }
+    for (const Restart& one : restarts) ratios.push_back(one.log_ratio);
     RegimeFigure figure{.values = design_.regimes[regime],
                         .times = {},
-                        .restarts = static_cast<int>(of_regime.size()),
-                        .bad_restarts = CountRegretted(of_regime)};
-    if (ratios.empty()) ++unmeasured;
+                        .restarts = static_cast<int>(restarts.size()),
+                        .bad_restarts = CountRegretted(restarts)};
     if (!ratios.empty()) figure.times = std::exp(Median(ratios));
-    if (figure.restarts >= kAlways && figure.bad_restarts == figure.restarts) {
+    const bool only_bad = figure.bad_restarts == figure.restarts;  // also where there was none
+    if (only_bad && figure.restarts >= kAlways) {
       decision.kind = DecisionKind::kUnstable;
       decision.note = fmt::format("faster in the median, but {:.1f} % slower where all values are {}",
                                   100 * std::expm1(-Median(ratios)), figure.values);
+    } else if (only_bad) {
+      ++unmeasured;
+      evidence.regimes_due.insert(static_cast<int>(regime));
     }
     decision.regimes.push_back(std::move(figure));
   }
-  return unmeasured;
+  if (decision.kind != DecisionKind::kFaster || unmeasured == 0) return;
+  decision.kind = DecisionKind::kUndecided;
+  decision.note =
+      fmt::format("faster in the median, but {} kinds of values were not seen alone, or only slower", unmeasured);
 }
 
-// What one workload says of the others of the same reference.  Returns how many more short groups are wanted.
-int Judge::JudgeWorkloads(std::span<Decision> of_reference) const {
+// What one workload says of the others of the same reference.
+void Judge::JudgeWorkloads(std::span<Decision> of_reference, Evidence& evidence) const {
   std::string slower_on, unmeasured;
   for (const Decision& decision : of_reference) {
     if (decision.kind == DecisionKind::kSlower) slower_on = decision.workload;
     if (decision.groups == 0) unmeasured = decision.workload;
   }
-  int due = 0;
   for (Decision& decision : of_reference) {
     const bool favourable = decision.kind == DecisionKind::kFaster || decision.kind == DecisionKind::kSame;
     if (favourable && !unmeasured.empty()) {
@@ -360,11 +369,10 @@ int Judge::JudgeWorkloads(std::span<Decision> of_reference) const {
       decision.kind = DecisionKind::kUndecided;
       decision.note = fmt::format("no claim: slower on workload {}", slower_on);
     } else {
-      due = std::max(due, AskForRegret(decision));
+      AskForRegret(decision, evidence);
     }
     if (!IsClaim(decision.kind)) decision.value.reset();
   }
-  return due;
 }
 
 // An instrument that tells an arm from its own copy is biased; one that misses 3 % is dull.
@@ -387,7 +395,6 @@ void Judge::JudgeInstrument(Evidence& evidence) const {
 Evidence Judge::Run() const {
   Evidence evidence;
   bool all_final = true;
-  int census_due = 0;
   for (const std::string& reference : design_.references) {
     const size_t first = evidence.decisions.size();
     for (const std::string& workload : design_.workloads) {
@@ -395,7 +402,7 @@ Evidence Judge::Run() const {
       evidence.decisions.push_back(Compare(reference, workload, final));
       all_final = all_final && final;
     }
-    census_due = std::max(census_due, JudgeWorkloads(std::span(evidence.decisions).subspan(first)));
+    JudgeWorkloads(std::span(evidence.decisions).subspan(first), evidence);
   }
   const int groups = static_cast<int>(groups_.size());
   evidence.margin = MarginAt(groups);
@@ -406,8 +413,11 @@ Evidence Judge::Run() const {
   const bool blind = ControlDue() && Blind();
   const bool no_claim = evidence.aa_decided || blind;
   const bool full = spent || no_claim || dull || all_final;  // no further full group can change anything
-  if (full && !no_claim) evidence.census_due = census_due;
-  evidence.settled = full && evidence.census_due == 0;
+  if (!full || no_claim) {
+    evidence.census_due = 0;
+    evidence.regimes_due.clear();
+  }
+  evidence.settled = full && evidence.census_due == 0 && evidence.regimes_due.empty();
   evidence.next_look = groups;
   for (const SequentialLook& look : looks_.all()) {
     if (look.groups <= groups) continue;
@@ -434,6 +444,18 @@ Evidence DecideFromUnits(std::span<const RawUnit> units, const DecisionDesign& d
 std::vector<LookSeen> LooksAt(std::span<const RawUnit> units, const DecisionDesign& design,
                               const std::string& reference, const std::string& workload) {
   return Judge(units, design).LooksAt(reference, workload);
+}
+
+std::string FastestReference(const Figures& figures, const DecisionDesign& design, const std::string& workload) {
+  std::string fastest;
+  double best = std::numeric_limits<double>::infinity();
+  for (const std::string& reference : design.references) {
+    const auto seconds = figures.Seconds(workload, reference);
+    if (!seconds || !(*seconds < best)) continue;
+    best = *seconds;
+    fastest = reference;
+  }
+  return fastest;
 }
 
 void SortByStrength(std::vector<Decision>& decisions, const std::string& headline) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "measure/figures.h"
 #include "record/timing.h"
 
 namespace assay {
@@ -28,7 +30,12 @@ struct Evidence {
   // When no further full group is wanted but a winner still has to show that it has no bad restarts: so many
   // short groups until the next look at those.
   int census_due = 0;
+  // Kinds of values (DecisionDesign::regimes) that want a short group each, beside the fastest reference.
+  std::set<int> regimes_due;
 };
+
+// By the full groups: whom short groups hold beside the winner.  "" when none was timed.
+std::string FastestReference(const Figures& figures, const DecisionDesign& design, const std::string& workload);
 
 // The verdicts at the last look that the kept groups reach.  Pure: the same units and design give
 // the same decision to the last digit, in whatever process.

@@ -130,7 +130,36 @@ TEST(Regret, AKindOfValuesThatWasNeverTimedIsAGapThatIsFilledFirst) {
   EXPECT_FALSE(open.decisions[0].value);
   EXPECT_FALSE(open.decisions[0].regimes[0].times);
   EXPECT_FALSE(open.settled);
-  EXPECT_EQ(open.census_due, 2);
+  EXPECT_EQ(open.census_due, 0);
+  EXPECT_EQ(open.regimes_due, (std::set<int>{0, 1}));
+}
+
+// Users meet mixtures: restarts with values of one kind do not count as theirs, however many kinds there are.
+TEST(Regret, RestartsWithOneKindOfValuesDoNotStandInForThoseWithTheMixture) {
+  DecisionDesign design = PlainDesign();
+  for (int i = 0; i < 60; ++i) design.regimes.push_back("kind " + std::to_string(i));
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  std::vector<StreamArm> arms = PlainArms([](int group, Stream&) { return group % 8 == 7 ? 1.3e-2 : 0.9e-2; });
+  arms[0].by_regime.assign(60, 0.5);
+  Stream stream(Seed::FromNumber(16));
+  const Decision decision = PlayDecision(design, arms, none, stream).decisions[0];
+  EXPECT_EQ(decision.kind, DecisionKind::kUnstable) << decision.note;
+  EXPECT_GE(decision.restarts, 14);
+}
+
+TEST(Regret, AnotherReferenceThanTheStrongestIsNotAskedForEachKind) {
+  DecisionDesign design = PlainDesign();
+  design.references = {"slow", "reference"};
+  design.regimes = {"one", "other"};
+  const StreamNoise none = {.between = 0, .within = 0, .tails = 0};
+  std::vector<StreamArm> arms = PlainArms(Constant(kReference / 1.2));
+  arms.push_back({"slow", Constant(kReference * 3)});
+  Stream stream(Seed::FromNumber(17));
+  const Evidence evidence = PlayDecision(design, arms, none, stream);
+  EXPECT_EQ(evidence.decisions[0].kind, DecisionKind::kFaster);
+  EXPECT_TRUE(evidence.decisions[0].regimes.empty());
+  EXPECT_EQ(evidence.decisions[1].kind, DecisionKind::kFaster);
+  EXPECT_EQ(evidence.decisions[1].regimes.size(), 2U);
 }
 
 }  // namespace

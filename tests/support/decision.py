@@ -243,55 +243,70 @@ class Decider:
             out["value"] = math.exp(middle)
         return out
 
-    def restarts(self, reference, workload):
-        """(ln of the reference's time over the winner's, regime) by restart, full groups first."""
-        d, out = self.design, []
-        for group in self.groups.values():
-            arms = group.get(workload, {})
-            if reference not in arms or d["winner"] not in arms:
-                continue
-            both = [log_ratio(arms[reference], arms[name]) for name in (d["winner"], d["copy"]) if name in arms]
-            out.append((min(both), -1))
-        known = {}
+    def offset(self, reference, beside, workload):
+        three = (reference, beside, self.design["winner"])
+        full = [g[workload] for g in self.groups.values() if all(a in g.get(workload, {}) for a in three)]
+        too_much = median([shared_log_ratio(g[reference], g[three[2]]) - log_ratio(g[reference], g[three[2]]) for g in full])
+        return median([shared_log_ratio(g[reference], g[beside]) for g in full]) - max(0.0, too_much)
+
+    def short_groups(self, workload, mixture):
+        """(the winner, the name of the arm beside it, that arm) of each."""
         for group in self.short.values():
             arms = group.get(workload, {})
-            beside = sorted(name for name in arms if name != d["winner"])
-            if d["winner"] not in arms or not beside:
-                continue
-            name = beside[0]
+            beside = sorted(name for name in arms if name != self.design["winner"])
+            if self.design["winner"] in arms and beside:
+                winner = arms[self.design["winner"]]
+                if (winner.regime < 0) == mixture:
+                    yield winner, beside[0], arms[beside[0]]
+
+    def restarts(self, reference, workload):
+        """ln of the reference's time over the winner's by restart with the mixture of values, full groups first."""
+        d, out, known = self.design, [], {}
+        for group in self.groups.values():
+            arms = group.get(workload, {})
+            if reference in arms and d["winner"] in arms:
+                out.append(min(log_ratio(arms[reference], arms[name]) for name in (d["winner"], d["copy"]) if name in arms))
+        for winner, name, arm in self.short_groups(workload, True):
             if name not in known:
-                three = (reference, name, d["winner"])
-                full = [g[workload] for g in self.groups.values() if all(a in g.get(workload, {}) for a in three)]
-                beside_it = median([shared_log_ratio(g[reference], g[name]) for g in full])
-                too_much = median([shared_log_ratio(g[reference], g[d["winner"]]) - log_ratio(g[reference], g[d["winner"]])
-                                   for g in full])
-                known[name] = beside_it - max(0.0, too_much)
-            winner = arms[d["winner"]]
-            out.append((known[name] + shared_log_ratio(arms[name], winner), winner.regime))
+                known[name] = self.offset(reference, name, workload)
+            out.append(known[name] + shared_log_ratio(arm, winner))
         return out
+
+    def fastest_reference(self, workload):
+        best, name = INFINITY, None
+        for reference in self.design["references"]:
+            seconds = [g[workload][reference].seconds() for g in self.groups.values() if reference in g.get(workload, {})]
+            if seconds and median(seconds) < best:
+                best, name = median(seconds), reference
+        return name
 
     def ask_for_regret(self, out):
         rare = rare_losses(self.design["bad_share"], self.alpha)
         if out["decision"] != "FASTER" or not rare:
             return
-        restarts = self.restarts(out["against"], out["workload"])
-        bad = [not ratio > -REGRET for ratio, _ in restarts]
+        bad = [not ratio > -REGRET for ratio in self.restarts(out["against"], out["workload"])]
         out["restarts"], out["bad_restarts"] = len(bad), sum(bad)
-        always = False
+        if any(n <= len(bad) and sum(bad[:n]) <= allowed for n, allowed in rare):
+            self.ask_each_regime(out)
+            return
+        more = any(n > len(bad) and sum(bad) <= allowed for n, allowed in rare)
+        out["decision"], out["value"] = "UNDECIDED" if more else "UNSTABLE", None
+
+    def ask_each_regime(self, out):
+        reference, workload = out["against"], out["workload"]
+        if reference != self.fastest_reference(workload):
+            return
         for number, values in enumerate(self.design.get("regimes", [])):
-            of = [ratio for ratio, regime in restarts if regime == number]
+            of = [self.offset(reference, reference, workload) + shared_log_ratio(arm, winner)
+                  for winner, name, arm in self.short_groups(workload, False) if winner.regime == number and name == reference]
             lost = sum(not ratio > -REGRET for ratio in of)
             out["regimes"].append({"values": values, "times": math.exp(median(of)) if of else None,
                                    "restarts": len(of), "bad_restarts": lost})
-            always = always or (len(of) >= 3 and lost == len(of))
-        unmeasured = any(r["times"] is None for r in out["regimes"])
-        if not always and any(n <= len(bad) and sum(bad[:n]) <= allowed for n, allowed in rare):
-            if unmeasured:
-                out["decision"], out["value"] = "UNDECIDED", None
-            return
-        more = any(n > len(bad) and sum(bad) <= allowed for n, allowed in rare)
-        out["decision"] = "UNDECIDED" if more and not always else "UNSTABLE"
-        out["value"] = None
+            if lost == len(of):
+                if lost >= 3:
+                    out["decision"], out["value"] = "UNSTABLE", None
+                elif out["decision"] == "FASTER":
+                    out["decision"], out["value"] = "UNDECIDED", None
 
     def decisions(self):
         out = []

@@ -32,11 +32,12 @@ Result<NamedKernel> DefaultKernel(Workshop& shop, const BenchArguments& argument
   return FindKernel(shop.contract, shop.contract.templates.front().string(), arguments.knobs, arguments.flags);
 }
 
-int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& why) {
+// On standard error when standard output belongs to a file that was asked for.
+int ShowRefusal(const Workshop& shop, const std::string& label, const Rejected& why, bool to_stdout) {
   Attempt attempt;
   attempt.proposal.candidate.template_name = label;
   Refuse(attempt, why);
-  Print(VerdictText(attempt, shop.contract.name, OutputWidth()));
+  (to_stdout ? Say : Print)(VerdictText(attempt, shop.contract.name, OutputWidth()));
   return kRefused;
 }
 
@@ -105,10 +106,10 @@ Result<int> Command(const BenchArguments& arguments) {
                                                 [&progress](const std::string& text) { progress.Remark(text); }}));
   ASSAY_TRY(const Pair pair, KernelsOf(shop, arguments));
   ASSAY_TRY(const Passage passed_a, PassTo(Stage::kVerify, shop, pair.a));
-  if (passed_a.attempt.rejected) return ShowRefusal(shop, pair.a.label, *passed_a.attempt.rejected);
+  if (passed_a.attempt.rejected) return ShowRefusal(shop, pair.a.label, *passed_a.attempt.rejected, to_stdout);
   // The same bytes need no second passage.
   ASSAY_TRY(const Passage passed_b, arguments.aa ? Result<Passage>(passed_a) : PassTo(Stage::kVerify, shop, pair.b));
-  if (passed_b.attempt.rejected) return ShowRefusal(shop, pair.b.label, *passed_b.attempt.rejected);
+  if (passed_b.attempt.rejected) return ShowRefusal(shop, pair.b.label, *passed_b.attempt.rejected, to_stdout);
 
   const Artifact arms[] = {passed_a.verified->artifact(), passed_b.verified->artifact()};
   std::vector<Comparison> comparisons;
@@ -120,7 +121,7 @@ Result<int> Command(const BenchArguments& arguments) {
       progress.Close();
       // What was compared before the refusal is not lost.
       if (!comparisons.empty()) ASSAY_TRY_STATUS(WriteFiles(arguments, shop, report, comparisons, arms));
-      return ShowRefusal(shop, bench.rejected_arm, *refused);
+      return ShowRefusal(shop, bench.rejected_arm, *refused, to_stdout);
     }
     report = std::move(std::get<DecisionReport>(bench.outcome));
     if (report.decisions.empty()) return Error{ErrorCode::kUnavailable, "a decision ended without a comparison"};

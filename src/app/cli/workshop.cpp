@@ -111,7 +111,10 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
                                const std::vector<std::string>& flags) {
   std::error_code error;
   std::filesystem::path file;
-  if (std::filesystem::is_regular_file(what, error)) file = what;
+  // The contract's own names win: a file that lies about must not pass for a baseline.
+  const bool named = contract.FindReference(what) != nullptr ||
+                     std::ranges::any_of(contract.templates, [&](const auto& path) { return path.stem() == what; });
+  if (!named && std::filesystem::is_regular_file(what, error)) file = what;
   std::vector<std::string> names;
   for (const std::filesystem::path& path : contract.templates) {
     names.push_back(path.stem().string());

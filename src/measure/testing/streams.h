@@ -70,26 +70,29 @@ inline void PlayGroup(int group, const std::vector<StreamArm>& arms, const Strea
 inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<StreamArm>& arms, const StreamNoise& noise,
                              Stream& stream, std::vector<RawUnit>* kept = nullptr, double disturbed = 0) {
   std::vector<RawUnit> units;
-  std::vector<StreamArm> two;  // the winner, and whom a short group holds beside it
-  for (const StreamArm& arm : arms) {
-    if (arm.name == design.winner || arm.name == design.references.front()) two.push_back(arm);
-  }
   Evidence evidence = DecideFromUnits(units, design);
-  int group = 0, full = 0, census = 0;
-  const auto play = [&](bool short_one) {
+  int group = 0, full = 0;
+  const auto play = [&](bool short_one, int regime) {
     const bool quiet = stream.Unit() >= disturbed;
     const size_t first = units.size();
-    const int regime = short_one && !design.regimes.empty() ? census % static_cast<int>(design.regimes.size()) : -1;
-    for (const std::string& workload : design.workloads)
-      PlayGroup(group, short_one ? two : arms, noise, stream, workload, units, short_one, regime);
+    const Figures figures(units);
+    for (const std::string& workload : design.workloads) {
+      const std::string beside = FastestReference(figures, design, workload);
+      std::vector<StreamArm> those;
+      for (const StreamArm& arm : arms) {
+        if (!short_one || arm.name == design.winner || arm.name == beside) those.push_back(arm);
+      }
+      PlayGroup(group, those, noise, stream, workload, units, short_one, regime);
+    }
     for (size_t i = first; i < units.size() && !quiet; ++i) units[i].redrawn = true, units[i].wall_ns *= 100;
     ++group;
-    if (quiet) ++(short_one ? census : full);
     return quiet;
   };
   while (!evidence.settled) {
-    for (int due = evidence.census_due; due > 0;) due -= play(true) ? 1 : 0;
-    while (evidence.census_due == 0 && full < evidence.next_look) play(false);
+    std::vector<int> wanted(static_cast<size_t>(evidence.census_due), -1);
+    wanted.insert(wanted.end(), evidence.regimes_due.begin(), evidence.regimes_due.end());
+    for (size_t next = 0; next < wanted.size();) next += play(true, wanted[next]) ? 1 : 0;
+    while (wanted.empty() && full < evidence.next_look) full += play(false, -1) ? 1 : 0;
     evidence = DecideFromUnits(units, design);
   }
   if (kept != nullptr) *kept = std::move(units);
