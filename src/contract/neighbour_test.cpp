@@ -4,17 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
-#include "base/file.h"
 #include "contract/load.h"
+#include "contract/testing/contract_folders.h"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // c[M, N] = a[M, K] b[K, N], or what is made of it by replacing.
 constexpr std::string_view kProduct = R"toml(assay = 1
@@ -84,21 +82,13 @@ std::string With(std::string_view text, std::string_view from, std::string_view 
   return changed.replace(at, from.size(), to);
 }
 
-class Neighbours : public ::testing::Test {
+class Neighbours : public testing::ContractFolders {
  protected:
-  void Write(const std::string& name, std::string_view toml) {
-    fs::create_directories(root_.path() / name);
-    std::ofstream(root_.path() / name / "contract.toml") << toml;
-    std::ofstream(root_.path() / name / "reference.h") << "#include <assay/reference.h>\n";
-    std::ofstream(root_.path() / name / "baseline.cpp") << "\n";
-  }
   Result<Contract> Load(std::string_view near, std::string_view rows = kRows) {
     Write("product", kProduct);
     Write("rows", With(rows, "near = {}", near));
     return LoadContract(root_.path() / "rows");
   }
-
-  TemporaryFolder root_ = TemporaryFolder::Create("assay-neighbours-").value();
 };
 
 TEST_F(Neighbours, AreFoundAndWired) {

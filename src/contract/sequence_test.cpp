@@ -4,17 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "base/file.h"
 #include "contract/load.h"
+#include "contract/testing/contract_folders.h"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // c = a + b over N elements, and where there is a d, c = a + b + d.
 constexpr std::string_view kSum = R"toml(assay = 1
@@ -112,14 +108,8 @@ strict = { source = "baseline.cpp" }
 STEPS
 )toml";
 
-class Sequences : public ::testing::Test {
+class Sequences : public testing::ContractFolders {
  protected:
-  void Write(const std::string& name, std::string_view toml) {
-    fs::create_directories(root_.path() / name);
-    std::ofstream(root_.path() / name / "contract.toml") << toml;
-    std::ofstream(root_.path() / name / "reference.h") << "#include <assay/reference.h>\n";
-    std::ofstream(root_.path() / name / "baseline.cpp") << "\n";
-  }
   Result<Contract> Load(std::string_view steps) {
     Write("sum", kSum);
     Write("times", kTimes);
@@ -127,8 +117,6 @@ class Sequences : public ::testing::Test {
     Write("fused", fused.replace(fused.find("STEPS"), 5, steps));
     return LoadContract(root_.path() / "fused");
   }
-
-  TemporaryFolder root_ = TemporaryFolder::Create("assay-sequences-").value();
 };
 
 TEST_F(Sequences, AreLaidOut) {

@@ -137,7 +137,7 @@ class Judge {
   bool Blind() const;
   Decision Compare(const std::string& reference, const std::string& workload, bool& final) const;
   std::vector<Restart> Restarts(const std::string& reference, const std::string& workload) const;
-  std::vector<Restart> RestartsOf(int regime, const std::string& reference, const std::string& workload) const;
+  std::vector<Restart> RestartsOf(int regime, const Decision& decision, double offset) const;
   double BesideOver(const std::string& reference, const std::string& beside, const std::string& workload) const;
   void AskForRegret(Decision& decision, Evidence& evidence) const;
   void AskEachRegime(Decision& decision, Evidence& evidence) const;
@@ -286,12 +286,11 @@ std::vector<Restart> Judge::Restarts(const std::string& reference, const std::st
 }
 
 // With values of one kind, beside the reference itself: how other arms compare with it there nobody knows.
-std::vector<Restart> Judge::RestartsOf(int regime, const std::string& reference, const std::string& workload) const {
-  const double offset = BesideOver(reference, reference, workload);
+std::vector<Restart> Judge::RestartsOf(int regime, const Decision& decision, double offset) const {
   std::vector<Restart> restarts;
   for (const int group : census_.Groups()) {
-    const ArmFigures* winner = census_.Find(group, workload, design_.winner);
-    const ArmFigures* beside = census_.Find(group, workload, reference);
+    const ArmFigures* winner = census_.Find(group, decision.workload, design_.winner);
+    const ArmFigures* beside = census_.Find(group, decision.workload, decision.against);
     if (winner == nullptr || beside == nullptr || winner->regime != regime) continue;
     restarts.push_back({offset + SharedLogRatio(*beside, *winner)});
   }
@@ -326,9 +325,10 @@ void Judge::AskForRegret(Decision& decision, Evidence& evidence) const {
 // accident; what was never met is a gap that is filled first.
 void Judge::AskEachRegime(Decision& decision, Evidence& evidence) const {
   if (decision.against != FastestReference(figures_, design_, decision.workload)) return;
+  const double offset = BesideOver(decision.against, decision.against, decision.workload);
   int unmeasured = 0;
   for (size_t regime = 0; regime < design_.regimes.size(); ++regime) {
-    const std::vector<Restart> restarts = RestartsOf(static_cast<int>(regime), decision.against, decision.workload);
+    const std::vector<Restart> restarts = RestartsOf(static_cast<int>(regime), decision, offset);
     Values ratios;
     for (const Restart& one : restarts) ratios.push_back(one.log_ratio);
     RegimeFigure figure{.values = design_.regimes[regime],

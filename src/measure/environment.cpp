@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/environment.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,7 +15,6 @@
 #include <ctime>
 #include <map>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>

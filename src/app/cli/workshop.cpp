@@ -111,15 +111,14 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
                                const std::vector<std::string>& flags) {
   std::error_code error;
   std::filesystem::path file;
-  // The contract's own names win: a file that lies about must not pass for a baseline.
-  const bool named = contract.FindReference(what) != nullptr ||
-                     std::ranges::any_of(contract.templates, [&](const auto& path) { return path.stem() == what; });
-  if (!named && std::filesystem::is_regular_file(what, error)) file = what;
   std::vector<std::string> names;
   for (const std::filesystem::path& path : contract.templates) {
     names.push_back(path.stem().string());
     if (file.empty() && path.stem() == what) file = path;
   }
+  const ReferenceKernel* const reference = contract.FindReference(what);
+  // The contract's own names win: a file that lies about must not pass for a baseline.
+  if (file.empty() && reference == nullptr && std::filesystem::is_regular_file(what, error)) file = what;
   if (!file.empty() && IsObject(file)) {
     if (!knobs.empty() || !flags.empty())
       return Error{ErrorCode::kInvalidInput, Printable(what) + " is a shared object and has no knobs or flag groups"};
@@ -133,8 +132,8 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
     ASSAY_TRY(Candidate candidate, MakeCandidate(family, knobs, flags));
     return NamedKernel{std::move(candidate), nullptr, family.name};
   }
-  for (const ReferenceKernel& reference : contract.references) names.push_back(reference.name);
-  if (const ReferenceKernel* reference = contract.FindReference(what)) {
+  for (const ReferenceKernel& known : contract.references) names.push_back(known.name);
+  if (reference != nullptr) {
     if (!knobs.empty() || !flags.empty())
       return Error{ErrorCode::kInvalidInput, what + " is a " +
                                                  (reference->kind == ReferenceKind::kPeer ? "peer" : "baseline") +

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -72,17 +73,12 @@ inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<Str
   std::vector<RawUnit> units;
   Evidence evidence = DecideFromUnits(units, design);
   int group = 0, full = 0;
+  std::map<std::string, std::vector<StreamArm>> beside;  // by workload, whom short groups hold: the winner and another
   const auto play = [&](bool short_one, int regime) {
     const bool quiet = stream.Unit() >= disturbed;
     const size_t first = units.size();
-    const Figures figures(units);
     for (const std::string& workload : design.workloads) {
-      const std::string beside = FastestReference(figures, design, workload);
-      std::vector<StreamArm> those;
-      for (const StreamArm& arm : arms) {
-        if (!short_one || arm.name == design.winner || arm.name == beside) those.push_back(arm);
-      }
-      PlayGroup(group, those, noise, stream, workload, units, short_one, regime);
+      PlayGroup(group, short_one ? beside.at(workload) : arms, noise, stream, workload, units, short_one, regime);
     }
     for (size_t i = first; i < units.size() && !quiet; ++i) units[i].redrawn = true, units[i].wall_ns *= 100;
     ++group;
@@ -91,6 +87,16 @@ inline Evidence PlayDecision(const DecisionDesign& design, const std::vector<Str
   while (!evidence.settled) {
     std::vector<int> wanted(static_cast<size_t>(evidence.census_due), -1);
     wanted.insert(wanted.end(), evidence.regimes_due.begin(), evidence.regimes_due.end());
+    if (!wanted.empty()) {
+      const Figures figures(units);
+      for (const std::string& workload : design.workloads) {
+        const std::string fastest = FastestReference(figures, design, workload);
+        beside[workload].clear();
+        for (const StreamArm& arm : arms) {
+          if (arm.name == design.winner || arm.name == fastest) beside[workload].push_back(arm);
+        }
+      }
+    }
     for (size_t next = 0; next < wanted.size();) next += play(true, wanted[next]) ? 1 : 0;
     while (wanted.empty() && full < evidence.next_look) full += play(false, -1) ? 1 : 0;
     evidence = DecideFromUnits(units, design);
