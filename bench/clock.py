@@ -6,6 +6,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,23 +15,27 @@ import time
 import figures
 
 CLAIMS = ("FASTER", "SLOWER")
-# The toy's kernel with a loop of known length behind it, on each thread of the team: no compiler removes it.
+# The toy's kernel with a chain of known length behind it, on each thread of the team. A chain of multiplications takes the same
+# cycles wherever it lies in memory; a loop over a volatile variable takes one of two times, as the stack happens to lie.
+CHAIN = """  uint64_t spent = {first};
+  for (int64_t i = 0; i < {count}; ++i) spent = spent * 6364136223846793005u + 1;
+"""
 SPINNER = """// assay:template spinner
 // assay:knob LOOPS = {loops} default {first}
 // assay:flag -O2
-// assay:flag -fopenmp
 #include <assay/contract.h>
 #include <stdint.h>
 extern "C" void toy_scale_add(const float* x, float* y, int64_t B, int64_t N, float a, float b) {{
 #pragma omp parallel for
   for (int64_t row = 0; row < B; ++row) {{
     for (int64_t i = row * N; i < (row + 1) * N; ++i) y[i] = a * x[i] + b;
-    for (volatile int64_t spent = 0; spent < LOOPS / B; spent = spent + 1) {{
-    }}
+{chain}    if (spent == 42) y[row * N] = 0;
   }}
 }}
 """
-# The same shared object called again and again in one process: what anybody else would measure.
+# The same shared object called again and again in one process: what anybody else would measure. As many calls between two looks
+# at the clock as a unit has, so that an interrupt counts here as there; and all on one line of memory, because a unit has other
+# contents for each call and the two would else differ by what caches do.
 LOOP = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,20 +47,21 @@ static int64_t now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t)
 static int less(const void* a, const void* b) { int64_t x = *(const int64_t*)a, y = *(const int64_t*)b; return (x > y) - (x < y); }
 int main(int count, char** words) {
   void* object = dlopen(words[1], RTLD_NOW);
-  if (count < 2 || !object) { fprintf(stderr, "%s\\n", dlerror()); return 1; }
+  if (count < 3 || !object) { fprintf(stderr, "%s\\n", dlerror()); return 1; }
   void (*kernel)(const float*, float*, int64_t, int64_t, float, float) =
       (void (*)(const float*, float*, int64_t, int64_t, float, float))dlsym(object, "toy_scale_add");
-  float *x = aligned_alloc(64, 262144), *y = aligned_alloc(64, 262144);
-  for (int i = 0; i < 65536; ++i) { x[i] = 1; y[i] = 0; }
-  enum { kCalls = 4000 };
-  static int64_t taken[kCalls];
-  for (int i = 0; i < kCalls; ++i) {
+  float *x = aligned_alloc(64, 4096), *y = aligned_alloc(64, 4096);
+  for (int i = 0; i < 1024; ++i) { x[i] = 1; y[i] = 0; }
+  enum { kTimes = 1500 };
+  static int64_t taken[kTimes];
+  const int calls = atoi(words[2]);
+  for (int i = 0; i < kTimes; ++i) {
     const int64_t start = now();
-    kernel(x, y, 64, 1024, 2, 1);
+    for (int call = 0; call < calls; ++call) kernel(x, y, 2, 1, 2, 1);
     taken[i] = now() - start;
   }
-  qsort(taken, kCalls, sizeof taken[0], less);
-  printf("%lld\\n", (long long)taken[kCalls / 2]);
+  qsort(taken, kTimes, sizeof taken[0], less);
+  printf("%f\\n", (double)taken[kTimes / 2] / calls);
   return 0;
 }
 """
@@ -106,16 +112,16 @@ def spinner(folder, seconds_a_call=1e-3, threads=1):
     with tempfile.TemporaryDirectory() as work:
         source, binary = f"{work}/spin.c", f"{work}/spin"
         with open(source, "w", encoding="utf8") as file:
-            file.write("#include <stdlib.h>\nint main(int c, char** v) { (void)c; long n = atol(v[1]);"
-                       "for (volatile long i = 0; i < n; i = i + 1) {} return 0; }\n")
+            file.write("#include <stdint.h>\n#include <stdlib.h>\nint main(int c, char** v) {\n  const long n = atol(v[1]);\n"
+                       + CHAIN.format(first="c", count="n") + "return spent == 42; }\n")
         if os.system(f"cc -O2 -o {binary} {source}") != 0:
             sys.exit("no C compiler to size the spinner with")
-        many = 200_000_000
+        many = 100_000_000
         rate = many / min(took(many) - took(0) for _ in range(3))
     plain = int(rate * seconds_a_call * threads) // 64 * 64
     slow = int(plain * 1.03) // 64 * 64
     file = folder / "spinner.cpp"
-    file.write_text(SPINNER.format(loops=f"{plain}|{slow}", first=plain))
+    file.write_text(SPINNER.format(loops=f"{plain}|{slow}", first=plain, chain=CHAIN.format(first="(uint64_t)row", count="LOOPS / B")))
     return file, slow
 
 
@@ -162,6 +168,9 @@ def median(values):
 def inside(folder, tries):
     """A unit's value beside the median of an in-process loop over the same bytes, by turns."""
     met = True
+    toy = shutil.copytree(TOY, folder / TOY.name, dirs_exist_ok=True)
+    text = (toy / "contract.toml").read_text()
+    (toy / "contract.toml").write_text(text.replace("axes = { B = 64, N = 1024 }", "axes = { B = 2, N = 1 }"))
     with tempfile.TemporaryDirectory() as work:
         with open(f"{work}/loop.c", "w", encoding="utf8") as file:
             file.write(LOOP)
@@ -173,12 +182,14 @@ def inside(folder, tries):
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "ACTIVE", "OMP_PROC_BIND": "TRUE"}
             for _ in range(tries):
                 out = folder / "inside.json"
-                figures.run(folder, "bench", TOY, file, "--aa", "--threads", threads, "--json", out)
+                figures.run(folder, "bench", toy, file, "--aa", "--threads", threads, "--json", out)
                 report = json.loads(out.read_text())
-                newest = max((folder / ".assay/cache/objects").glob("*.so"), key=lambda path: path.stat().st_mtime)
-                units += [(u[4] - u[5]) / u[3] for u in report["units"] if not u[7] and not u[8]]
-                ran = subprocess.run([f"{work}/loop", newest], env=environment, capture_output=True, text=True, check=True)
-                loops.append(int(ran.stdout))
+                timed = folder / f".assay/cache/objects/{report['arms'][0]['file_hash']}.so"
+                shared = [u for u in report["units"] if not u[7] and not u[8]]
+                units += [(u[4] - u[5]) / u[3] for u in shared]
+                ran = subprocess.run([f"{work}/loop", timed, str(median([u[3] for u in shared]))], env=environment,
+                                     capture_output=True, text=True, check=True)
+                loops.append(float(ran.stdout))
             unit, loop = median(units), median(loops)
             few = abs(unit - loop) < (2000 if threads < os.cpu_count() else 0.01 * loop)
             met = met and few

@@ -14,6 +14,14 @@
 namespace assay {
 namespace {
 
+// The witness is timed beside every candidate. A library is rarely far from what is timed, the relaxed baseline may be
+// ten times slower and the strict one thirty.
+int Dearness(const Contract& contract, const std::string& reference) {
+  const ReferenceKernel* const kernel = contract.FindReference(reference);
+  if (kernel != nullptr && kernel->kind == ReferenceKind::kPeer) return 0;
+  return reference == "relaxed" ? 1 : 2;
+}
+
 constexpr double kReserved = 0.3;
 constexpr double kLeastForDecision = 0.1;  // of a time budget, even beyond its end
 
@@ -147,10 +155,8 @@ Status Loop::ProveReferences() {
     ASSAY_TRY_STATUS(Keep({sequence.name, "sequence", {}, Join(steps, ", "), {}, {}}));
   }
   if (!references_.empty()) {
-    // The relaxed baseline where there is one: the strict one can be twenty times slower than what is timed.
-    const auto relaxed = std::find_if(references_.begin(), references_.end(),
-                                      [](const Verified& v) { return v.artifact().name == "relaxed"; });
-    tools_.timer.SetWitness(relaxed != references_.end() ? *relaxed : references_.front());
+    tools_.timer.SetWitness(*std::ranges::min_element(
+        references_, {}, [&](const Verified& v) { return Dearness(contract_, v.artifact().name); }));
   } else {
     return Error{ErrorCode::kInvalidInput,
                  contract_.name + ": no baseline stands under the contract's own checks; run `assay contract check " +
@@ -345,19 +351,27 @@ Status Loop::PromoteRound(int round, size_t first) {
   return Ok();
 }
 
+// How far the winner is from its floor, by its own kernel's time.
+void HoldToFloor(Incumbent& incumbent, const DecisionReport& report) {
+  incumbent.floor = report.floors.front();
+  const auto mine = report.seconds.find(report.winner), own = report.own_seconds.find(report.winner);
+  if (mine == report.seconds.end() || !(mine->second > 0)) return;
+  const double own_share = own == report.own_seconds.end() ? 1 : own->second / mine->second;
+  const auto fraction = [&](double seconds) {
+    const double floor = incumbent.floor.seconds, of_kernel = own_share * seconds;
+    return floor > 0 && of_kernel > 0 ? std::optional<double>(floor / of_kernel) : std::nullopt;
+  };
+  incumbent.floor_fraction = fraction(mine->second);
+  incumbent.floor_low = fraction(report.winner_high);
+  incumbent.floor_high = fraction(report.winner_low);
+}
+
 void Loop::Decided(const Trial& trial, const DecisionReport& report) {
   Incumbent incumbent;
   incumbent.attempt = trial.attempt.ordinal;
   incumbent.examined = true;
   incumbent.decisions = report.decisions;
-  const auto mine = report.seconds.find(report.winner);
-  if (!report.floors.empty()) {
-    incumbent.floor = report.floors[0];
-    if (mine != report.seconds.end() && mine->second > 0 && incumbent.floor.seconds > 0)
-      incumbent.floor_fraction = incumbent.floor.seconds / mine->second;
-    if (report.winner_high > 0) incumbent.floor_low = incumbent.floor.seconds / report.winner_high;
-    if (report.winner_low > 0) incumbent.floor_high = incumbent.floor.seconds / report.winner_low;
-  }
+  if (!report.floors.empty()) HoldToFloor(incumbent, report);
   campaign_.incumbent = incumbent;
   campaign_.decision = report;
   campaign_.rates = report.rates;

@@ -124,8 +124,10 @@ Result<GroupResult> KernelTimer::State::QuietGroup(Course& course, std::span<con
 std::optional<Rejected> KernelTimer::State::CheckPhysics(const Course& course, double seconds, const std::string& arm,
                                                          std::span<const RawUnit> units, RunRates* run_rates) const {
   if (run_rates == nullptr || !run_rates->Best().refused.empty()) return std::nullopt;
-  // In situ a short call is alone in its unit, beside the null units of three processes: what is under half of them is
-  // their noise, and nothing to refuse anybody for.
+  // In situ the kernel's own part counts, or its neighbours' time would hide what it left out.  A short call is alone
+  // in its unit, beside the null units of three processes: what is under half of them is their noise, and nothing to
+  // refuse anybody for.
+  seconds *= OwnShare(units, course.workload->name, arm);
   std::vector<double> nulls = {0};
   for (const RawUnit& unit : units) {
     if (unit.own_ns != 0 && unit.arm == arm && unit.workload == course.workload->name)
@@ -203,7 +205,8 @@ Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Sc
     one.groups = groups;
     one.dropped = against_incumbent && *one.ratio < kDropBelow;
     const Floor floor = rates != nullptr ? ReferenceFloor(course.work, rates->Median()) : Floor{};
-    if (floor.seconds > 0) one.floor_fraction = floor.seconds / one.seconds;
+    const double own = one.seconds * OwnShare(estimates.units, one.workload, arms.candidate);
+    if (floor.seconds > 0 && own > 0) one.floor_fraction = floor.seconds / own;
     if (auto why = state.CheckPhysics(course, one.seconds, arms.candidate, estimates.units, rates))
       return EstimateOutcome(std::move(*why));
     estimates.workloads.push_back(one);

@@ -190,6 +190,7 @@ TimedCall Contestant::Whole(size_t slot, size_t content, std::span<const InputDr
     const std::span<const std::byte> found = drawn.empty() ? WholeBytes(tensor, slot) : drawn;
     const bool handed = drawn.empty() && !found.empty() && whole_->tensors[tensor].role == Role::kIn;
     timed.structured = timed.structured || (handed && Info(whole_->tensors[tensor].dtype).is_float);
+    timed.found = timed.found || handed;
     timed.tensors.push_back(found);
     timed.before.emplace_back();
   }

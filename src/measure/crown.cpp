@@ -67,6 +67,7 @@ class Crowning {
   Power power_;
   std::vector<RawUnit> units_;
   std::vector<GroupProbe> probes_;
+  std::vector<GroupRedraw> redraws_;
   std::optional<std::pair<std::string, Rejected>> dropped_arm_;  // the first of them
   std::vector<Decision> dropped_;                                // references that were refused while timed
   std::optional<RunRates> rates_;
@@ -224,8 +225,10 @@ Result<bool> Crowning::RunCourse(Course& course, int group) {
     if (of_winner && !refused_) refused_ = why;
     if (!of_winner) DropReference(arm == design_.witness_copy ? design_.witness : arm, why);
   }
-  if (result.disturbed && state_.options.redraw)
+  if (result.disturbed && state_.options.redraw) {
+    redraws_.push_back({group, result.why_disturbed});
     state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
+  }
   return !result.disturbed;
 }
 
@@ -239,10 +242,10 @@ Status Crowning::RunGroup() {
   }
   if (rates_) {
     const double peak = rates_->ProbePeak();
-    if (quiet && !(peak >= kSlowProbe))
-      state_.Tell(
-          fmt::format("decide: group {} is drawn again: after it the f32 peak was {:.0f} % of the run's usual one",
-                      kept_ + 1, 100 * peak));
+    if (quiet && state_.options.redraw && !(peak >= kSlowProbe)) {
+      redraws_.push_back({group, fmt::format("after it the f32 peak was {:.0f} % of the run's usual one", 100 * peak)});
+      state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, redraws_.back().why));
+    }
     quiet = peak >= kSlowProbe && quiet;
     if (group % kBandwidthEvery == 0) ASSAY_TRY_STATUS(rates_->ProbeBandwidth());
   }
@@ -259,7 +262,7 @@ void Crowning::Mark(int group, bool counts) {
   }
 }
 
-// A restart of the winner and its strongest reference on every workload, five units each; true when it counts.
+// A restart of the winner and its strongest reference on every workload, a few units each; true when it counts.
 Result<bool> Crowning::ShortGroup(int regime, const Figures& figures) {
   const int group = state_.next_group++;
   bool quiet = true;
@@ -271,7 +274,10 @@ Result<bool> Crowning::ShortGroup(int regime, const Figures& figures) {
     GroupOptions options = OptionsOf(course, Depth::kCensus);
     options.regime = regime;
     ASSAY_TRY(GroupResult result, course.runner->Run(group, arms, options));
-    quiet = quiet && (!result.disturbed || !state_.options.redraw);
+    if (result.disturbed && state_.options.redraw) {
+      quiet = false;
+      redraws_.push_back({group, result.why_disturbed});
+    }
     for (RawUnit& unit : result.units) unit.census = true;
     units_.insert(units_.end(), result.units.begin(), result.units.end());
     if (result.slowed) probes_.push_back({group, course.workload->name, *result.slowed});
@@ -372,6 +378,10 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
   }
   report.seconds = report.workload_seconds[headline()];
   report.prepare_seconds = PrepareSeconds(units_, headline());
+  if (state_.courses.front().workload->state == CacheState::kInSitu) {
+    for (const auto& [arm, seconds] : report.seconds)
+      report.own_seconds[arm] = seconds * OwnShare(units_, headline(), arm);
+  }
   if (rates_) report.rates = rates_->Median();
   report.winner = design_.winner;
   // Order statistics: the same groups bound the interval with or without logarithms.
@@ -383,6 +393,7 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
   report.control_found = evidence.control_found;
   report.units = std::move(units_);
   report.probes = std::move(probes_);
+  report.redraws = std::move(redraws_);
   report.seconds_spent = spent_.Seconds();
   return report;
 }

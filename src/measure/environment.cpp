@@ -16,6 +16,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -276,12 +277,16 @@ bool Disturbed(const Disturbance& disturbance, int processors) {
 }
 
 std::string Disturbance::Describe() const {
-  std::string text =
-      fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s, the host took {:.2f} s",
-                  foreign_seconds, wall_seconds, steal_seconds);
+  // What took less than a clock tick is no news.
+  std::vector<std::string> causes;
+  if (!(foreign_seconds < TickSeconds()))
+    causes.push_back(
+        fmt::format("other processes used {:.2f} s of the measured cores in {:.2f} s", foreign_seconds, wall_seconds));
+  if (!(steal_seconds < TickSeconds())) causes.push_back(fmt::format("the host took {:.2f} s", steal_seconds));
   if (!(slowed <= kProbeShare))
-    text += fmt::format("; fixed work of our own between the units took {:.1f} % longer than usual", 100 * slowed);
-  return text;
+    causes.push_back(
+        fmt::format("fixed work of our own between the units took {:.1f} % longer than usual", 100 * slowed));
+  return causes.empty() ? "nothing" : Join(causes, ", ");
 }
 
 }  // namespace assay

@@ -61,6 +61,18 @@ std::map<std::string, double> PrepareSeconds(std::span<const RawUnit> units, con
   return medians;
 }
 
+double OwnShare(std::span<const RawUnit> units, const std::string& workload, const std::string& arm) {
+  std::vector<double> own, all;
+  for (const RawUnit& unit : units) {
+    if (unit.own_ns == 0 || unit.redrawn || unit.workload != workload || unit.arm != arm) continue;
+    own.push_back(static_cast<double>(unit.own_ns));
+    all.push_back(unit.NanosecondsACall() * unit.calls);
+  }
+  if (own.empty()) return 1;
+  // Of what is little more than null units a part may seem less than nothing.
+  return std::clamp(Median(own) / Median(all), 0.0, 1.0);
+}
+
 Figures::Figures(std::span<const RawUnit> units, Of which) {
   std::set<int> redrawn;
   for (const RawUnit& unit : units) {

@@ -49,6 +49,10 @@ class Figures {
 // Median seconds to pack the weights of a call, by arm, over the kept groups; arms that pack nothing are not there.
 std::map<std::string, double> PrepareSeconds(std::span<const RawUnit> units, const std::string& workload);
 
+// In situ: which part of an arm's time its kernel's own is, by the medians over the kept units; 1 where nobody ran
+// beside it.
+double OwnShare(std::span<const RawUnit> units, const std::string& workload, const std::string& arm);
+
 // ln(a / b) of one group.  Units of equal count ran in turns, so they are paired: the median of
 // ln ratios, which a drift inside the group cannot move.  Else the ratio of the medians.
 double LogRatio(const ArmFigures& a, const ArmFigures& b);

@@ -32,6 +32,15 @@ TEST(Figures, AUnitIsWallMinusNullOverCallsAndTheMedianRunsOverUnits) {
   EXPECT_FALSE(figures.Seconds("w", "b"));
 }
 
+TEST(OwnShare, IsThePartOfAnInSituUnitThatItsKernelTook) {
+  std::vector<RawUnit> units = {Unit(0, "a", 4), Unit(0, "a", 8), Unit(0, "a", 4), Unit(1, "a", 40, 1, false, true)};
+  EXPECT_EQ(OwnShare(units, "w", "a"), 1);  // nobody ran beside it
+  for (RawUnit& unit : units) unit.own_ns = 1'000'000;
+  EXPECT_EQ(OwnShare(units, "w", "a"), 0.25);
+  for (RawUnit& unit : units) unit.own_ns = -500;  // less than its null unit
+  EXPECT_EQ(OwnShare(units, "w", "a"), 0);
+}
+
 TEST(Figures, RedrawnGroupsAreCountedAndLeftOut) {
   const std::vector<RawUnit> units = {Unit(0, "a", 2, 1, false, true), Unit(0, "b", 2, 1, false, true), Unit(1, "a", 4),
                                       Unit(1, "b", 2)};

@@ -140,6 +140,9 @@ Result<Work> WorkOf(const Contract& contract, const Workload& workload, const Sh
   if (contract.cost) {
     ASSAY_TRY(work.operations, Operations(contract, shape));
     work.unit = contract.cost->unit;
+    // Products of narrower values may be made by units for those, which are faster: a share of the f32 peak above one
+    // would say nothing.
+    if (work.unit == "f32" && work.narrowest_bits <= 16) work.unit = "bf16";
   }
   ASSAY_TRY(work.bytes, BytesTouched(contract, shape));
   return work;

@@ -221,5 +221,17 @@ TEST(WorkOf, KnowsTheNarrowestValues) {
   EXPECT_EQ(bits(), 8);
 }
 
+// Else an honest bf16 kernel would reach several times "the peak".
+TEST(WorkOf, CountsNarrowProductsInTheUnitThatMakesThem) {
+  Contract contract = testing::TimedToy();
+  const Shape shape = WorkloadShape(contract, contract.workloads[0]).value();
+  const auto unit = [&] { return WorkOf(contract, contract.workloads[0], shape, 1).value().unit; };
+  EXPECT_EQ(unit(), "f32");
+  contract.tensors[0].dtype = DType::kBf16;
+  EXPECT_EQ(unit(), "bf16");
+  contract.cost->unit = "i8";
+  EXPECT_EQ(unit(), "i8");
+}
+
 }  // namespace
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -22,6 +23,7 @@ constexpr double kHangSeconds = 2;
 constexpr double kTrustedLimitSeconds = 60;
 constexpr int kPaceCalls = 4;
 constexpr double kPaceSeconds = 0.1;
+constexpr nanoseconds kRecovery{2'000'000};
 
 enum class UnitKind { kWarmUp, kShared, kGated };
 
@@ -67,6 +69,7 @@ class GroupRunner::Group {
   Status WarmUp();
   Status RunRounds(UnitKind kind);
   Status RunTurn(const Turn& turn, int calls, UnitKind kind);
+  void Probe();
   void RememberPace();
   Status Drawn(size_t contents);
   nanoseconds LimitOf(size_t arm, int calls) const;
@@ -106,9 +109,15 @@ std::vector<size_t> GroupRunner::Group::TrustedFirst() const {
 }
 
 nanoseconds GroupRunner::Group::LimitOf(size_t arm, int calls) const {
-  double reference = 0;  // the slowest that is known to be honest work, trusted where there is such an arm
+  // The slowest that is known to be honest work.  Where nobody is trusted, what each took when it was first seen: an
+  // arm that takes longer from group to group does not lengthen its own limit.
+  const bool any_trusted = std::ranges::any_of(arms_, &Arm::trusted);
+  double reference = 0;
   for (size_t i = 0; i < arms_.size(); ++i) {
-    if (pace_[i] > 0) reference = std::max(reference, pace_[i]);
+    if (any_trusted && !arms_[i].trusted) continue;
+    const auto first = runner_.first_pace_.find(arms_[i].key());
+    const double of_this = any_trusted || first == runner_.first_pace_.end() ? pace_[i] : first->second;
+    reference = std::max(reference, of_this);
   }
   const double least = arms_[arm].trusted || reference == 0 ? kTrustedLimitSeconds : kHangSeconds;
   return nanoseconds(static_cast<int64_t>(std::max(least, kHangTimes * reference * calls) * 1e9));
@@ -179,6 +188,7 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
     spent += seconds;
   }
   runner_.pace_[arms_[arm].key()] = pace_[arm];
+  runner_.first_pace_.emplace(arms_[arm].key(), pace_[arm]);
   return Ok();
 }
 
@@ -276,10 +286,18 @@ Status GroupRunner::Group::RunRounds(UnitKind kind) {
       if (Alive(turn.arm)) ASSAY_TRY_STATUS(RunTurn(turn, gated ? 1 : turn.plan.calls, kind));
       // Right behind a trusted unit: what a candidate's unit did to the clock or to a cache is over by then.  Without
       // such an arm nothing is probed, or a candidate could have its bad groups drawn again.
-      if (last != round.rend() && at + 1 == last.base()) runner_.probes_.Add(draw_.cpus, options_.prober(draw_.cpus));
+      if (last != round.rend() && at + 1 == last.base()) Probe();
     }
   }
   return Ok();
+}
+
+// Wide registers lower the clock of some processors for a millisecond; a trusted unit may be a call of a few
+// microseconds.
+void GroupRunner::Group::Probe() {
+  const int64_t since = result_.units.empty() ? 0 : result_.units.back().wall_ns;
+  if (since < kRecovery.count()) std::this_thread::sleep_for(kRecovery - nanoseconds(since));
+  runner_.probes_.Add(draw_.cpus, options_.prober(draw_.cpus));
 }
 
 // The first call of a process pays for its pages and its code; it is audited like any other but

@@ -105,7 +105,8 @@ class GroupRunner {
   Auditor& auditor_;
   Seed seed_;
   uint64_t draws_ = 0;
-  std::map<Digest, double> pace_;  // seconds a call of artifacts seen before, by the hash of their bytes
+  std::map<Digest, double> pace_;        // seconds a call of artifacts seen before, by the hash of their bytes
+  std::map<Digest, double> first_pace_;  // the same, when it was first seen
   std::vector<Source> sources_;
   std::vector<InputDraw> inputs_;  // kept, so that their pages are not made anew for each group
   ProbeLog probes_;

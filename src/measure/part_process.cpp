@@ -158,6 +158,7 @@ TimedCall PartProcess::Timed(size_t slot, size_t content, std::span<const InputD
     // Of what a kernel wrote nobody knows the mantissas.
     timed.structured = timed.structured || (linked && Info(spec_.part.contract->tensors[tensor].dtype).is_float) ||
                        (drawn_here && inputs[feed->draw].Structured(content));
+    timed.found = timed.found || linked;
   }
   return timed;
 }

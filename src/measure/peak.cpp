@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -110,11 +111,28 @@ PeakSample SamplePeak(int threads, int tries) {
   return sample;
 }
 
+namespace {
+
+constexpr size_t kBytes = size_t{256} << 20;
+
+// Kept, because a decision asks every few groups and the kernel would have to clear it each time. One at a time: who
+// measures a rate has the machine for himself.
+Result<float*> ProbeMemory() {
+  static std::unique_ptr<Pages> kept;
+  if (kept == nullptr) {
+    auto memory = std::make_unique<Pages>(kBytes);
+    if (memory->values() == nullptr) return SystemError("256 MiB for the bandwidth probe", errno);
+    // Reading untouched memory would read one page of zeros.
+    std::fill_n(memory->values(), kBytes / sizeof(float), 1.0F);
+    kept = std::move(memory);
+  }
+  return kept->values();
+}
+
+}  // namespace
+
 Result<Bandwidth> SampleBandwidth(int threads, int tries) {
-  constexpr size_t kBytes = size_t{256} << 20;
-  const Pages memory(kBytes);
-  float* const values = memory.values();
-  if (values == nullptr) return SystemError("256 MiB for the bandwidth probe", errno);
+  ASSAY_TRY(float* const values, ProbeMemory());
   constexpr size_t kValues = kBytes / sizeof(float);
   const auto count = static_cast<size_t>(threads);
   const size_t half = kValues / 2 / (16 * count) * 16;  // of one thread's share of one array
@@ -135,13 +153,6 @@ Result<Bandwidth> SampleBandwidth(int threads, int tries) {
       },
   };
   ASSAY_CHECK(StreamKernels().front().access == "read");
-  // Touched by the threads that will use it.  Reading untouched memory would read one page of zeros.
-  const std::function<void(int)> touch[] = {[&](int number) {
-    const size_t share = kValues / count;
-    float* const from = values + share * static_cast<size_t>(number);
-    std::fill(from, from + share, 1.0F);
-  }};
-  TriesTogether(threads, 1, touch);
   const auto seconds = TriesTogether(threads, tries, works);
   Bandwidth bandwidth;
   bandwidth.copy_bytes = 2.0 * sizeof(float) * static_cast<double>(half * count) / Best(seconds[0]);

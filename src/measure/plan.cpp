@@ -16,8 +16,10 @@ namespace {
 constexpr double kFull = 3;  // within this of the fastest: all units
 constexpr double kSlow = 8;  // beyond it one unit, else two
 constexpr double kLongSeconds = 10e-3;
-// The median of three would often be a stranger's time slice; of what is eight times slower that is enough.
-constexpr int kCensusUnits = 5, kCensusSlow = 3;
+// Of short units the median of three would often be a stranger's time slice; of what is eight times slower, or lasts
+// longer than a slice, three are enough.
+constexpr int kCensusUnits = 5, kCensusFew = 3;
+constexpr double kCensusLongSeconds = 5e-3;
 
 template <typename T>
 void Shuffle(std::vector<T>& values, Stream& stream) {
@@ -27,7 +29,7 @@ void Shuffle(std::vector<T>& values, Stream& stream) {
 int FullUnits(double unit_seconds, Depth depth) {
   switch (depth) {
     case Depth::kCensus:
-      return kCensusUnits;
+      return unit_seconds >= kCensusLongSeconds ? kCensusFew : kCensusUnits;
     case Depth::kEstimate:
       return 4;
     case Depth::kRank:
@@ -64,7 +66,7 @@ ArmUnits UnitsFor(double seconds, double fastest_seconds, int calls, Depth depth
   units.calls = calls;
   if (depth == Depth::kCensus) {
     // A restart is judged by these alone: one cold first call of a slow arm would be no judgement.
-    units.units = times_slower <= kSlow ? kCensusUnits : kCensusSlow;
+    units.units = times_slower <= kSlow ? FullUnits(fastest_seconds * calls, depth) : kCensusFew;
   } else if (times_slower <= kFull) {
     units.units = FullUnits(fastest_seconds * calls, depth);
   } else {

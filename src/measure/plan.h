@@ -43,7 +43,7 @@ struct ArmUnits {
 
 enum class Depth { kCensus, kEstimate, kRank, kDecide };
 
-// In a short group of the census five units, three beyond eight times the fastest.  Else:
+// In a short group of the census five units, three where they last 5 ms or beyond eight times the fastest.  Else:
 // An arm within three times the fastest gets the full number of units (six when they are long,
 // twelve when they are short), up to eight times two (one in an estimate), beyond that one.  Very
 // slow arms also run fewer calls a unit: their data are then no colder than the others', so it is

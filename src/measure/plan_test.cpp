@@ -58,6 +58,7 @@ TEST(UnitsFor, SlowArmsGetFewUnits) {
       {"and their slow arms shorter", 70e-3, 20e-3, 1, Depth::kEstimate, {1, 1, 0}},
       {"short groups: five of each", 1e-3, 1e-3, 3, Depth::kCensus, {5, 3, 0}},
       {"also of a slower arm", 8e-3, 1e-3, 3, Depth::kCensus, {5, 3, 0}},
+      {"three where a unit is longer than a time slice", 7e-3, 6e-3, 1, Depth::kCensus, {3, 1, 0}},
       {"three of a very slow one, and fewer calls", 16e-3, 1e-3, 4, Depth::kCensus, {3, 2, 0}},
   };
   for (const auto& c : cases) {

@@ -81,8 +81,8 @@ struct Budget {
 struct Incumbent {
   int64_t attempt = 0;
   bool examined = false;
-  std::optional<double> floor_fraction;  // none: no decision timed it, or nothing bounds it
-  double floor_low = 0, floor_high = 0;  // its interval over the decision's groups
+  std::optional<double> floor_fraction;         // none: no decision timed it, or nothing bounds it
+  std::optional<double> floor_low, floor_high;  // its interval over the decision's groups
   Floor floor;
   std::vector<Decision> decisions;  // the strongest reference first
 };

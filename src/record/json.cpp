@@ -284,8 +284,8 @@ Campaign HeadFrom(const Json& j) {
     Take(incumbent.attempt, i.at("attempt"));
     Take(incumbent.examined, i.at("examined"));
     incumbent.floor_fraction = Measured(i.at("floor_fraction"));
-    incumbent.floor_low = Real(i.at("floor_interval").at("low"));
-    incumbent.floor_high = Real(i.at("floor_interval").at("high"));
+    incumbent.floor_low = Measured(i.at("floor_interval").at("low"));
+    incumbent.floor_high = Measured(i.at("floor_interval").at("high"));
     incumbent.floor = FloorFrom(i.at("floor"));
     incumbent.decisions = FromList<Decision>(i.at("decisions"), DecisionFrom);
     c.incumbent = incumbent;
@@ -302,7 +302,7 @@ Ordered IncumbentJson(const Incumbent& i) {
   return {{"attempt", i.attempt},
           {"examined", i.examined},
           {"floor_fraction", OrNull(i.floor_fraction)},
-          {"floor_interval", {{"low", Number(i.floor_low)}, {"high", Number(i.floor_high)}}},
+          {"floor_interval", {{"low", OrNull(i.floor_low)}, {"high", OrNull(i.floor_high)}}},
           {"floor", ToJson(i.floor)},
           {"speedup", speedup},
           {"decisions", List(i.decisions, [](const Decision& d) { return ToJson(d); })}};

@@ -83,6 +83,8 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   report.power = {0.01, 0.03, 9.5, 12, 2};
   report.units = {Unit()};
   report.probes = {{3, "w", 0.07}};
+  report.redraws = {{3, "others used 9 % of the cores"}};
+  report.own_seconds = {{"a", 2e-3}};
   report.rates.read_bytes = 3;
   report.rates.threads = 2;
   report.rates.peaks = {{"i8", 4, 5}};
@@ -95,6 +97,10 @@ TEST(DecisionReports, KeepWhatRecomputesThem) {
   EXPECT_EQ(back.value().power.seconds, 12);
   ASSERT_EQ(back.value().probes.size(), 1U);
   EXPECT_EQ(back.value().probes[0].slowed, 0.07);
+  ASSERT_EQ(back.value().redraws.size(), 1U);
+  EXPECT_EQ(back.value().redraws[0].group, 3);
+  EXPECT_EQ(back.value().redraws[0].why, "others used 9 % of the cores");
+  EXPECT_EQ(back.value().own_seconds, report.own_seconds);
   ASSERT_EQ(back.value().floors.size(), 2U);
   EXPECT_TRUE(back.value().floors[0].calibrated);
   EXPECT_FALSE(back.value().floors[1].calibrated);

@@ -244,6 +244,8 @@ RawUnit UnitFrom(const Json& j) {
 }
 
 Ordered ToJson(const GroupProbe& p) { return {p.group, p.workload, Number(p.slowed)}; }
+Ordered ToJson(const GroupRedraw& g) { return {g.group, g.why}; }
+GroupRedraw RedrawFrom(const Json& j) { return {As(j.at(0)), As(j.at(1))}; }
 GroupProbe ProbeFrom(const Json& j) { return {As(j.at(0)), As(j.at(1)), Real(j.at(2))}; }
 
 Ordered ToJson(const Ranked& r) {
@@ -261,8 +263,9 @@ Ordered ToJson(const DecisionReport& r) {
   Ordered seconds = Ordered::object();
   for (const auto& [arm, value] : r.seconds) seconds[arm] = Number(value);
   Ordered by_workload = Ordered::object();
-  Ordered prepare = Ordered::object();
+  Ordered prepare = Ordered::object(), own = Ordered::object();
   for (const auto& [arm, value] : r.prepare_seconds) prepare[arm] = Number(value);
+  for (const auto& [arm, value] : r.own_seconds) own[arm] = Number(value);
   for (const auto& [workload, arms] : r.workload_seconds) {
     Ordered row = Ordered::object();
     for (const auto& [arm, value] : arms) row[arm] = Number(value);
@@ -281,11 +284,13 @@ Ordered ToJson(const DecisionReport& r) {
           {"seconds", seconds},
           {"workload_seconds", by_workload},
           {"prepare_seconds", prepare},
+          {"own_seconds", own},
           {"winner", {{"arm", r.winner}, {"low", Number(r.winner_low)}, {"high", Number(r.winner_high)}}},
           {"aa", {{"low", Number(r.aa_low)}, {"high", Number(r.aa_high)}}},
           {"control_found", r.control_found},
           {"units", List(r.units, [](const RawUnit& u) { return ToJson(u); })},
           {"probes", List(r.probes, [](const GroupProbe& p) { return ToJson(p); })},
+          {"redraws", List(r.redraws, [](const GroupRedraw& g) { return ToJson(g); })},
           {"seconds_spent", Number(r.seconds_spent)}};
 }
 DecisionReport ReportFrom(const Json& j) {
@@ -300,6 +305,9 @@ DecisionReport ReportFrom(const Json& j) {
   r.floors = FromList<Floor>(j.at("floors"), FloorFrom);
   r.rates = RatesFrom(j.at("rates"));
   for (const auto& [arm, value] : j.at("seconds").items()) r.seconds[arm] = Real(value);
+  if (j.contains("own_seconds")) {
+    for (const auto& [arm, value] : j.at("own_seconds").items()) r.own_seconds[arm] = Real(value);
+  }
   if (j.contains("prepare_seconds")) {
     for (const auto& [arm, value] : j.at("prepare_seconds").items()) r.prepare_seconds[arm] = Real(value);
   }
@@ -315,6 +323,7 @@ DecisionReport ReportFrom(const Json& j) {
   r.units = FromList<RawUnit>(j.at("units"), UnitFrom);
   // Rows of before anything was probed between units have none.
   if (j.contains("probes")) r.probes = FromList<GroupProbe>(j.at("probes"), ProbeFrom);
+  if (j.contains("redraws")) r.redraws = FromList<GroupRedraw>(j.at("redraws"), RedrawFrom);
   r.seconds_spent = Real(j.at("seconds_spent"));
   return r;
 }

@@ -67,6 +67,7 @@ struct TimedCall {
   // Nothing at all as long as no candidate has run: then `tensors` still holds it.
   std::vector<std::span<const std::byte>> before = {};
   bool structured = false;  // some regime of the inputs has no random mantissas
+  bool found = false;       // another kernel wrote some of the inputs: values that no check before has seen
 
   // What the call reads.
   std::span<const std::byte> Read(size_t tensor) const {

@@ -78,6 +78,12 @@ struct GroupProbe {
   double slowed = 0;  // share by which it took longer than usual
 };
 
+// A group that counts nowhere, and what is known about it that no candidate can bring about.
+struct GroupRedraw {
+  int group = 0;
+  std::string why;
+};
+
 enum class DecisionKind { kFaster, kSlower, kSame, kUndecided, kUnstable };
 std::string_view Name(DecisionKind decision);
 // Of how two arms compare; the other kinds say that nothing is known.
@@ -193,12 +199,14 @@ struct DecisionReport {
   std::map<std::string, double> seconds;  // arm -> median seconds a call on the headline workload
   std::map<std::string, std::map<std::string, double>> workload_seconds;  // workload -> arm -> seconds
   std::map<std::string, double> prepare_seconds;  // arm -> median seconds to pack the weights of a call, headline
+  std::map<std::string, double> own_seconds;      // in situ: arm -> the part of `seconds` that is its own kernel's
   std::string winner;                             // its arm
   double winner_low = 0, winner_high = 0;  // interval of its seconds on the headline workload; 0 = too few groups
   double aa_low = 0, aa_high = 0;          // the witness against itself, ln
   bool control_found = false;              // the planted 3 % was found
   std::vector<RawUnit> units;
   std::vector<GroupProbe> probes;  // of the groups that were probed
+  std::vector<GroupRedraw> redraws;
   double seconds_spent = 0;
 };
 using DecideOutcome = std::variant<DecisionReport, Rejected>;

@@ -52,8 +52,8 @@ std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) 
   for (const Decision& d : decisions) {
     if (!d.note.empty()) out += Wrap(d.against + ": " + d.note, width, "  ", "    ");
     if (const RegimeFigure* worst = WorstRegime(d))
-      out += Wrap(fmt::format("{}: worst where all values are {}: {} ({} restarts)", d.against, worst->values,
-                              Times(*worst->times), worst->restarts),
+      out += Wrap(fmt::format("{}: worst where all values are {}: {} ({} restart{})", d.against, worst->values,
+                              Times(*worst->times), worst->restarts, worst->restarts == 1 ? "" : "s"),
                   width, "  ", "    ");
   }
   return out;
@@ -69,7 +69,7 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 std::string FloorLine(const Incumbent& i) {
   if (!i.floor_fraction) return "floor: none; no decision, or no peak that could be believed";
   const std::string interval =
-      i.floor_low > 0 ? fmt::format(" ({:.3f} .. {:.3f})", i.floor_low, i.floor_high) : std::string();
+      i.floor_low && i.floor_high ? fmt::format(" ({:.3f} .. {:.3f})", *i.floor_low, *i.floor_high) : std::string();
   return fmt::format("floor: {:.3f}{} of the {} {} ({}), workload {}", *i.floor_fraction, interval, i.floor.bound_by,
                      FloorSource(i.floor), Rate(i.floor), i.floor.workload);
 }
@@ -265,8 +265,9 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
 }
 
 std::string RegimeLine(const RegimeFigure& regime, size_t width) {
-  return Wrap(fmt::format("all values {}: {}, {} restarts{}", regime.values,
+  return Wrap(fmt::format("all values {}: {}, {} restart{}{}", regime.values,
                           regime.times ? Times(*regime.times) : "not measured", regime.restarts,
+                          regime.restarts == 1 ? "" : "s",
                           regime.bad_restarts > 0 ? fmt::format(", {} with regret", regime.bad_restarts) : ""),
               width, "  ", "    ");
 }

@@ -20,15 +20,30 @@ namespace {
 
 // Four slices of every call; more where slices are a few numbers, up to a fraction of a millisecond.
 constexpr int64_t kFewestSlices = 4;
+constexpr int64_t kFewestFound = 8;  // as many as the rule for most slices wants, where it is asked
 constexpr int64_t kMostSlices = 32;
 constexpr double kAuditedOperations = 2e5;
+// What an answer costs to pass on and to judge, in operations of the reference: of a kernel that does little with each
+// of its numbers the audits took ten times as long as its calls.
+constexpr double kOperationsPerAnswer = 32;
 
-int64_t SlicesToAudit(const Contract& contract, const Shape& shape) {
+double AnswersOf(const Contract& contract, const Shape& shape) {
+  double answers = 0;
+  for (const Tensor& tensor : contract.tensors) {
+    if (tensor.role == Role::kIn || shape.absent_tensors.contains(tensor.name)) continue;
+    const auto layout = LayoutOf(contract, tensor, shape);
+    if (layout.ok()) answers += static_cast<double>(layout.value().element_count);
+  }
+  return answers;
+}
+
+int64_t SlicesToAudit(const Contract& contract, const Shape& shape, int64_t fewest) {
   const int64_t count = SliceCount(contract, shape);
-  const auto work = Operations(contract, shape);
-  if (!work.ok() || count == 0) return std::min(count, kFewestSlices);
-  const double of_one = std::max(work.value() / static_cast<double>(count), 1.0);
-  return std::min(count, std::clamp(static_cast<int64_t>(kAuditedOperations / of_one), kFewestSlices, kMostSlices));
+  const auto operations = Operations(contract, shape);
+  if (!operations.ok() || count == 0) return std::min(count, fewest);
+  const double work = std::max(operations.value(), kOperationsPerAnswer * AnswersOf(contract, shape));
+  const double of_one = std::max(work / static_cast<double>(count), 1.0);
+  return std::min(count, std::clamp(static_cast<int64_t>(kAuditedOperations / of_one), fewest, kMostSlices));
 }
 
 // Calls of one unit that are compared with the reference.
@@ -132,11 +147,14 @@ Result<std::optional<Rejected>> SliceAuditor::Audit(std::span<const TimedCall> c
     // Whoever leaves out whole calls leaves poison behind: a look at all of them is cheap.
     if (!drawn.contains(c) && !LooksSkipped(call, state_->stream)) continue;
     const Contract& contract = *call.contract;
-    const std::vector<int64_t> slices =
-        SecretSlices(SliceCount(contract, *call.shape), SlicesToAudit(contract, *call.shape), state_->stream);
+    const int64_t most = SlicesToAudit(contract, *call.shape, call.found ? kFewestFound : kFewestSlices);
+    const std::vector<int64_t> slices = SecretSlices(SliceCount(contract, *call.shape), most, state_->stream);
     if (slices.empty()) continue;
     ASSAY_TRY(Reference* const reference, state_->ReferenceOf(contract));
-    ASSAY_TRY(const Answers answers, reference->Ask(call, slices, 0));
+    // Elements have bounds for their worst case.  What is as precise as an honest kernel is known of values that the
+    // gate has drawn; of those that another kernel wrote it is asked here.
+    ASSAY_TRY(Answers answers, reference->Ask(call, slices, call.found ? slices.size() : 0));
+    if (call.structured) answers.texture = Texture::kMixed;
     state_->audited += static_cast<int64_t>(slices.size());
     const Judgement judgement = Judge(contract, answers, call.tensors);
     if (!judgement.finding) continue;

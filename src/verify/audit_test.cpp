@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "contract/load.h"
@@ -48,6 +49,7 @@ class Auditing : public testing::Test {
     call.contract = &contract_;
     call.shape = &shape_;
     call.tensors = {std::as_bytes(std::span(x_)), std::as_bytes(std::span(y))};
+    call.structured = call.found = found_;
     return call;
   }
 
@@ -66,6 +68,7 @@ class Auditing : public testing::Test {
   Shape shape_;
   std::vector<float> x_ = std::vector<float>(kRows * kColumns);
   std::vector<float> y_ = std::vector<float>(kRows * kColumns);
+  bool found_ = false;  // another kernel wrote x
 };
 
 TEST_F(Auditing, LetsARightCallPass) { EXPECT_FALSE(Audit().has_value()); }
@@ -77,6 +80,19 @@ TEST_F(Auditing, FindsOneSkippedSlice) {
   EXPECT_EQ(rejected->reason, Reason::kAuditMismatch);
   EXPECT_EQ(rejected->stage, Stage::kMeasure);
   EXPECT_NE(rejected->evidence.find("y[7,"), std::string::npos) << rejected->evidence;
+}
+
+// What another kernel wrote no check before has seen: there answers must be as precise as an honest kernel's, too.
+TEST_F(Auditing, AsksForHonestPrecisionWhereInputsWereFound) {
+  found_ = true;
+  EXPECT_FALSE(Audit().has_value());
+  float sign = 1;
+  for (float& value : y_) value *= 1 + std::exchange(sign, -sign) * 3e-6F;
+  const auto rejected = Audit();
+  ASSERT_TRUE(rejected.has_value());
+  EXPECT_EQ(rejected->reason, Reason::kAuditMismatch);
+  found_ = false;
+  EXPECT_FALSE(Audit().has_value());  // each element by itself is within its bounds
 }
 
 TEST_F(Auditing, TellsWhatWasNotFinishedFromWhatIsWrong) {

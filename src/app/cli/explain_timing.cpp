@@ -105,21 +105,13 @@ void ExplainDecision(const Decision& d, const DecisionReport& report, size_t wid
 
 // In situ: how much of an arm's units its kernel is.
 void ExplainShares(std::span<const RawUnit> units, size_t width) {
-  struct Parts {
-    std::vector<double> own, all;
-  };
-  std::map<std::pair<std::string, std::string>, Parts> arms;
+  std::set<std::pair<std::string, std::string>> arms;
   for (const RawUnit& unit : units) {
-    if (unit.own_ns == 0 || unit.redrawn) continue;
-    Parts& parts = arms[{unit.workload, unit.arm}];
-    parts.own.push_back(static_cast<double>(unit.own_ns));
-    parts.all.push_back(unit.NanosecondsACall() * unit.calls);
+    if (unit.own_ns != 0 && !unit.redrawn) arms.insert({unit.workload, unit.arm});
   }
-  for (const auto& [key, parts] : arms) {
-    // Of what is little more than null units a part may seem less than nothing.
-    const double share = std::clamp(Median(parts.own) / Median(parts.all), 0.0, 1.0);
-    Print(Wrap(fmt::format("{}, in situ: {:.0f} % of {} is its own kernel's time, the rest its neighbours'", key.first,
-                           100 * share, key.second),
+  for (const auto& [workload, arm] : arms) {
+    Print(Wrap(fmt::format("{}, in situ: {:.0f} % of {} is its own kernel's time, the rest its neighbours'", workload,
+                           100 * OwnShare(units, workload, arm), arm),
                width, "", "  "));
   }
 }
@@ -134,6 +126,14 @@ std::string ProbeLine(std::span<const GroupProbe> probes) {
       "fixed work of our own between the units: at most {:.1f} % longer than usual (group {}, {}); beyond {:.0f} % in "
       "{} of {} groups",
       100 * slowest->slowed, slowest->group, slowest->workload, 100 * kProbeShare, beyond, probes.size());
+}
+
+// Which groups count nowhere, and why.
+std::string RedrawLine(std::span<const GroupRedraw> redraws) {
+  std::string text = fmt::format("drawn again: {}", redraws.empty() ? "no group" : "");
+  for (const GroupRedraw& redraw : redraws)
+    text += fmt::format("{}group {} ({})", &redraw == redraws.data() ? "" : ", ", redraw.group, Printable(redraw.why));
+  return text;
 }
 
 // True when what is stored is what its units say.
@@ -151,6 +151,7 @@ bool ExplainReport(const DecisionReport& report, size_t width) {
                                                             : "NOT found"),
              width, "", "  "));
   Print(Wrap(ProbeLine(report.probes), width, "", "  "));
+  Print(Wrap(RedrawLine(report.redraws), width, "", "  "));
   for (const Decision& decision : report.decisions) ExplainDecision(decision, report, width);
   ExplainShares(report.units, width);
   return same;

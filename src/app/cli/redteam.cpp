@@ -302,7 +302,7 @@ Status Redteam::Go(const std::vector<CorpusFile>& files) {
   const auto start = Clock::now();
   if (!run_.without.empty()) {
     ASSAY_TRY(Workshop* const shop, ShopOf(files.front().contract, 1));
-    ASSAY_TRY_STATUS(Known(run_.without, shop->gate->CheckNames()));
+    ASSAY_TRY_STATUS(Known(run_.without, shop->own_gate->CheckNames()));
   }
   for (const CorpusFile& file : files) ASSAY_TRY_STATUS(OneFile(file));
   run_.seconds = std::chrono::duration<double>(Clock::now() - start).count();

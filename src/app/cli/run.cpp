@@ -7,7 +7,6 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
-#include "app/cli/polite.h"
 #include "app/cli/progress.h"
 #include "app/cli/workshop.h"
 #include "base/file.h"
@@ -121,10 +120,8 @@ Result<Campaign> Play(const RunArguments& arguments, Workshop& shop, TerminalPro
   if (!arguments.resume) ASSAY_TRY_STATUS(shop.ledger->Begin(campaign));
   CampaignHistory history;
   SystemClock clock;
-  PoliteBuilder builder(*shop.builder);
-  PoliteGate gate(*shop.gate);
-  const Tools tools{builder,      shop.inspector, gate,  *shop.timer, history,
-                    *shop.ledger, *strategy,      clock, progress,    g_interrupted};
+  const Tools tools{*shop.builder, shop.inspector, *shop.gate, *shop.timer, history,
+                    *shop.ledger,  *strategy,      clock,      progress,    g_interrupted};
   CampaignOptions options;
   ASSAY_TRY(options.controls, DrawControls(shop));
   ASSAY_TRY_STATUS(RunCampaign(shop.contract, campaign, recorded, options, tools));

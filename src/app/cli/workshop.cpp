@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/cli/places.h"
+#include "app/cli/polite.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -63,13 +64,15 @@ Result<Workshop> Workshop::Open(const std::string& name, const WorkshopOptions& 
   ASSAY_TRY(shop.ledger, SqliteLedger::Open(home));
   shop.secret = Seed::Fresh();
   shop.threads = ThreadsFor(shop.contract, options.threads.value_or(0));
-  shop.builder = std::make_unique<CppBuilder>(cache);
-  CppBuilder* builder = shop.builder.get();
+  shop.own_builder = std::make_unique<CppBuilder>(cache);
+  CppBuilder* builder = shop.own_builder.get();
   const auto rebuild = [builder](const Contract& contract, const Candidate& candidate) {
     return builder->RebuildsToSameCode(contract, candidate);
   };
-  shop.gate = std::make_unique<KernelGate>(
+  shop.own_gate = std::make_unique<KernelGate>(
       *builder, GateOptions{shop.secret.Derive("gate"), cache, options.threads.value_or(0), rebuild, options.without});
+  shop.builder = std::make_unique<PoliteBuilder>(*shop.own_builder);
+  shop.gate = std::make_unique<PoliteGate>(*shop.own_gate);
   shop.auditor = std::make_unique<SliceAuditor>(shop.secret.Derive("audit"), cache);
   TimerOptions timing;
   timing.threads = options.threads.value_or(0);
@@ -150,7 +153,7 @@ Result<NamedKernel> FindKernel(const Contract& contract, const std::string& what
 Result<BuildOutcome> BuildKernel(Workshop& workshop, const NamedKernel& subject) {
   const auto build = [&]() -> Result<BuildOutcome> {
     if (subject.reference != nullptr) return workshop.builder->BuildReference(workshop.contract, *subject.reference);
-    if (!subject.object.empty()) return workshop.builder->TakeObject(workshop.contract, subject.object);
+    if (!subject.object.empty()) return workshop.own_builder->TakeObject(workshop.contract, subject.object);
     return workshop.builder->Build(workshop.contract, *subject.candidate, BuildVariant::kPrimary);
   };
   Result<BuildOutcome> built = build();

@@ -33,9 +33,12 @@ struct Workshop {
   Seed secret;  // of gate and clock; fresh in every process, so that no candidate's author can know it
   int threads = 1;
   std::unique_ptr<SqliteLedger> ledger;
-  std::unique_ptr<CppBuilder> builder;
+  std::unique_ptr<CppBuilder> own_builder;
+  std::unique_ptr<KernelGate> own_gate;
+  // The same two, which wait while somebody on this machine times (polite.h).
+  std::unique_ptr<Builder> builder;
+  std::unique_ptr<Gate> gate;
   CppInspector inspector;
-  std::unique_ptr<KernelGate> gate;
   std::unique_ptr<SliceAuditor> auditor;
   std::unique_ptr<KernelTimer> timer;
 
