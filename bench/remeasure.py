@@ -3,6 +3,7 @@
 time against the strongest reference of its decision. At least 19 of 20 must lie within the reproduction interval."""
 import argparse
 import json
+import math
 import sys
 import time
 
@@ -37,11 +38,15 @@ def main():
         time.sleep(max(0.0, due - time.monotonic()))
         seed = number % len(held) + 1
         place, claim = held[seed - 1]
-        figures.run(place, "bench", figures.ROOT / "contracts" / arguments.contract, "--against", claim["against"],
-                    "--workload", claim["workload"], "--json", "again.json")
-        again = json.loads((place / "again.json").read_text())["decisions"][0]
+        for _ in range(2):
+            figures.run(place, "bench", figures.ROOT / "contracts" / arguments.contract, "--against", claim["against"],
+                        "--workload", claim["workload"], "--json", "again.json")
+            again = json.loads((place / "again.json").read_text())["decisions"][0]
+            # A run that ended for a busy machine has no interval: it measured nothing, and is made once more.
+            if again["low"] > 0:
+                break
         # An interval without a claim still says where the ratio lies.
-        middle = again["value"] or (again["low"] * again["high"]) ** 0.5
+        middle = again["value"] or math.sqrt(again["low"] * again["high"])
         low, high = claim["reproduction"]["low"], claim["reproduction"]["high"]
         within = low <= middle <= high
         made += 1

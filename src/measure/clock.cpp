@@ -19,6 +19,7 @@ namespace {
 
 // One group may be wrong by a few percent, never by this much.
 constexpr double kDropBelow = 0.7;
+constexpr double kLongCall = 10e-3;  // several times what makes a call a unit of its own
 
 const Rejected* RejectionOf(const GroupResult& group, const std::string& arm) {
   for (const auto& [name, why] : group.rejected) {
@@ -32,11 +33,11 @@ struct EstimateArms {
   std::string candidate, incumbent, witness;  // names; "" = not there
 };
 
-EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const std::optional<Verified>& witness) {
+EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const Verified* witness) {
   std::vector<const Artifact*> artifacts = {&candidate};
   if (against != nullptr) artifacts.push_back(&against->artifact());
   // The first candidate of a campaign may meet the witness as its incumbent.
-  const bool apart = witness && (against == nullptr || witness->artifact().id != against->artifact().id);
+  const bool apart = witness != nullptr && (against == nullptr || witness->artifact().id != against->artifact().id);
   if (apart) artifacts.push_back(&witness->artifact());
   const std::vector<std::string> names = ArmNames(artifacts);
   EstimateArms all;
@@ -46,7 +47,7 @@ EstimateArms ArmsOf(const Artifact& candidate, const Verified* against, const st
   all.candidate = names[0];
   if (against != nullptr) all.incumbent = names[1];
   if (apart) all.witness = names.back();
-  if (witness && !apart) all.witness = all.incumbent;
+  if (witness != nullptr && !apart) all.witness = all.incumbent;
   return all;
 }
 
@@ -163,8 +164,13 @@ Result<EstimateOutcome> KernelTimer::Estimate(const Contract& contract, const Sc
   ASSAY_TRY_STATUS(state.Prepare(contract));
   const Stopwatch spent;
   Estimates estimates;
-  const EstimateArms arms = ArmsOf(screened.artifact(), against, state.witness);
   for (Course& course : state.courses) {
+    // What a single call costs beyond a shared one is no question where calls last so long that each is a unit; then
+    // the incumbent alone is enough to compare with.
+    const auto pace = against != nullptr ? course.runner->PaceOf(against->artifact()) : std::nullopt;
+    const bool each_a_unit = pace && *pace >= kLongCall;
+    const EstimateArms arms =
+        ArmsOf(screened.artifact(), against, each_a_unit || !state.witness ? nullptr : &*state.witness);
     ASSAY_TRY(RunRates* const rates, state.RatesFor(course.threads));
     int groups = 1;
     ASSAY_TRY(GroupResult group, state.QuietGroup(course, arms.arms, Depth::kEstimate, estimates.units));

@@ -21,8 +21,8 @@ using std::chrono::nanoseconds;
 constexpr double kHangTimes = 10;
 constexpr double kHangSeconds = 2;
 constexpr double kTrustedLimitSeconds = 60;
-constexpr int kPaceCalls = 4;
-constexpr double kPaceSeconds = 0.1;
+constexpr int kPaceCalls = 4, kFewestPaceCalls = 2;
+constexpr double kPaceSeconds = 0.03;
 constexpr nanoseconds kRecovery{2'000'000};
 
 enum class UnitKind { kWarmUp, kShared, kGated };
@@ -171,7 +171,7 @@ Status GroupRunner::Group::PaceOne(size_t arm) {
   // The fastest of a few tells: the first pays for its pages, and one that lost its core to a stranger would
   // make a fast arm pass for a slow one, which gets a single unit.  What takes long is asked less often.
   double spent = 0;
-  for (int i = 0; i < kPaceCalls && spent < kPaceSeconds; ++i) {
+  for (int i = 0; i < kPaceCalls && (i < kFewestPaceCalls || spent < kPaceSeconds); ++i) {
     ASSAY_TRY_STATUS(Drawn(1));
     const UnitRequest request{.calls = {.contents = {0}, .slots = {stream_.Below(2)}}, .limit = LimitOf(arm, 1)};
     ASSAY_TRY(UnitVerdict verdict, contestant.Run(request, runner_.inputs_, runner_.auditor_, stream_));

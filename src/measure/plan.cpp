@@ -31,9 +31,9 @@ int FullUnits(double unit_seconds, Depth depth) {
     case Depth::kCensus:
       return unit_seconds >= kCensusLongSeconds ? kCensusFew : kCensusUnits;
     case Depth::kEstimate:
-      return 4;
+      return unit_seconds >= kLongSeconds ? 3 : 4;
     case Depth::kRank:
-      return 6;
+      return unit_seconds >= kLongSeconds ? 4 : 6;
     case Depth::kDecide:
       return unit_seconds >= kLongSeconds ? 6 : 12;
   }

@@ -193,10 +193,7 @@ std::string Conditions(const Campaign& c) {
                           cache.one_thread / 1e9, cache.all_threads / 1e9);
   }
   if (!caches.empty()) out += Fact("rates calibrated", caches);
-  std::string spent;
-  for (const auto& [stage, seconds] : c.seconds_by_stage)
-    spent += (spent.empty() ? "" : ", ") + stage + " " + Seconds(seconds);
-  return out + Fact("where the time went", spent) + "</dl>";
+  return out + Fact("where the time went", SpentText(c)) + "</dl>";
 }
 
 }  // namespace

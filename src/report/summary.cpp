@@ -174,6 +174,20 @@ std::string RecheckLine(const Recheck& recheck, size_t width) {
               width, "  ", "    ");
 }
 
+std::string SpentText(const Campaign& campaign) {
+  const std::map<std::string, std::string> words = {{"crown", "exam and decision"},
+                                                    {"promote", "verification and ranking"}};
+  std::vector<std::pair<std::string, double>> stages(campaign.seconds_by_stage.begin(),
+                                                     campaign.seconds_by_stage.end());
+  std::ranges::stable_sort(stages, std::greater<>{}, &std::pair<std::string, double>::second);
+  std::vector<std::string> parts;
+  for (const auto& [stage, seconds] : stages) {
+    const auto word = words.find(stage);
+    parts.push_back((word == words.end() ? stage : word->second) + " " + Seconds(seconds));
+  }
+  return Join(parts, ", ");
+}
+
 std::string CampaignSummary(const Campaign& campaign, size_t width) {
   std::string out = Wrap(Headline(campaign), width, "", "  ") + "\n";
   for (const Recheck& recheck : campaign.rechecks) out += RecheckLine(recheck, width);
@@ -193,6 +207,7 @@ std::string CampaignSummary(const Campaign& campaign, size_t width) {
                           campaign.threads),
               width, "  ", "    ");
   out += fmt::format("  time: {}; stopped: {}\n", Seconds(campaign.wall_seconds), campaign.stopped.why);
+  out += Wrap("spent on: " + SpentText(campaign), width, "  ", "    ");
   for (const ReferenceRecord& reference : campaign.references) {
     if (reference.rejected) {
       out += Wrap(fmt::format("left out: {} was rejected, {}: {}", reference.name, Name(reference.rejected->reason),

@@ -17,6 +17,8 @@ bool EveryProposalRejected(const Campaign& campaign);
 // "proved again: ... stands" or "retracted: ...".
 std::string RecheckLine(const Recheck& recheck, size_t width);
 
+// Where the seconds of a campaign went, the longest first: "build 14 s, exam and decision 9 s".
+std::string SpentText(const Campaign& campaign);
 // What `assay run` ends with; plain text no wider than `width`.
 std::string CampaignSummary(const Campaign& campaign, size_t width);
 

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -23,26 +25,39 @@ std::byte PatternAt(uint64_t pattern, size_t position) {
   return static_cast<std::byte>(pattern >> (8 * (position % sizeof(pattern))));
 }
 
+// A page of one pattern: the C library copies and compares whole pages at several times the speed of a plain loop, and
+// poisoning is a tenth of what a group costs.
+using PatternPage = std::array<uint64_t, kPage / sizeof(uint64_t)>;
+PatternPage PageOf(uint64_t pattern) {
+  PatternPage page;
+  page.fill(pattern);
+  return page;
+}
+
 void FillPattern(std::span<std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
+  const PatternPage page = PageOf(pattern);
   size_t at = begin;
   while (at < end && at % sizeof(pattern) != 0) slot[at] = PatternAt(pattern, at), ++at;
-  const size_t words = (end - at) / sizeof(pattern);
-  uint64_t* to = reinterpret_cast<uint64_t*>(slot.data() + at);
-  for (size_t i = 0; i < words; ++i) to[i] = pattern;
-  for (at += words * sizeof(pattern); at < end; ++at) slot[at] = PatternAt(pattern, at);
+  while (at < end) {
+    const size_t bytes = std::min(end - at, kPage);
+    std::memcpy(slot.data() + at, page.data(), bytes);
+    at += bytes;
+  }
 }
 
 // The first position in [begin, end) that differs, or end.
 size_t FirstDifference(std::span<const std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
+  const PatternPage page = PageOf(pattern);
   size_t at = begin;
-  for (; at < end; ++at) {
-    if (at % sizeof(pattern) == 0) {
-      uint64_t word;
-      while (end - at >= sizeof(word) && (std::memcpy(&word, slot.data() + at, sizeof(word)), word == pattern))
-        at += sizeof(word);
-      if (at == end) break;
+  while (at < end) {
+    const size_t bytes = std::min(end - at, kPage);
+    if (at % sizeof(pattern) == 0 && std::memcmp(slot.data() + at, page.data(), bytes) == 0) {
+      at += bytes;
+    } else if (slot[at] == PatternAt(pattern, at)) {
+      ++at;
+    } else {
+      return at;
     }
-    if (slot[at] != PatternAt(pattern, at)) return at;
   }
   return end;
 }
@@ -148,6 +163,13 @@ std::span<std::byte> Buffer::Slot(int slot) const {
 }
 
 std::span<std::byte> Buffer::Payload(int slot) const { return Slot(slot).subspan(payload_offset_, spec_.bytes); }
+
+void Buffer::Populate() {
+#ifdef MADV_POPULATE_WRITE
+  // Older kernels do not know it; then each page is faulted in when it is written.
+  static_cast<void>(::madvise(base_, slot_bytes_ * spec_.slots, MADV_POPULATE_WRITE));
+#endif
+}
 
 void Buffer::Poison(int slot, uint64_t pattern, bool payload_too) {
   ASSAY_CHECK(!spec_.borrowed);

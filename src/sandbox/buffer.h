@@ -40,6 +40,8 @@ class Buffer {
   std::span<std::byte> Slot(int slot) const;
   std::span<std::byte> Payload(int slot) const;
 
+  // Makes all pages at once, for a buffer that will be written whole.
+  void Populate();
   void Poison(int slot, uint64_t pattern, bool payload_too);
   std::optional<GuardHit> CheckGuards(int slot) const;
   bool StillPoison(int slot, size_t offset, size_t bytes) const;

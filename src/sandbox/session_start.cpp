@@ -91,6 +91,7 @@ Result<std::unique_ptr<Session::State>> CreateMemory(const SessionSpec& spec) {
     state->buffers.push_back(std::move(buffer));
     Buffer& placed = state->buffers.back();
     if (spec.buffers[i].borrowed) continue;
+    if (!spec.untimed) placed.Populate();
     for (size_t slot = 0; slot < spec.buffers[i].slots; ++slot) {
       const uint64_t pattern = PoisonPattern(Mix(spec.placement_draw ^ (i << 32 | slot)));
       placed.Poison(static_cast<int>(slot), pattern, placed.writable_inside() && !spec.untimed);

@@ -85,6 +85,7 @@ def scrub_summary(text):
     text = re.sub(r"(?m)^(  proved: examined, )\d+ checks, \d+ cases", r"\1N checks, N cases", text)
     text = re.sub(r"(?m)^(  machine: ).*(, )\d+( cores, )\d+( threads used)$", r"\1PROCESSOR\2N\3N\4", text)
     text = re.sub(r"(?m)^(  time: ).*(; stopped: )", r"\1N\2", text)
+    text = re.sub(r"(?m)^(  spent on: ).*(?:\n    \S.*)*$", r"\1STAGES", text)
     text = re.sub(r"(?m)^  rates not believed: .*\n?", "", text)
     text = re.sub(r"(report: .*-)[0-9a-f]{12}\.html", r"\1HASH.html", text)
     return re.sub(r" {2,}(?=\S)(?<!^  )", "  ", text) + "\n"
