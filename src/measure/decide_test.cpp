@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "measure/testing/streams.h"
+#include "numerics/statistics.h"
 #include "record/json.h"
 
 namespace assay {
@@ -44,6 +45,25 @@ std::map<DecisionKind, int> Count(int campaigns, const Factory& candidate, const
 
 Factory Always(double seconds) {
   return [seconds] { return Constant(seconds); };
+}
+
+// Nothing differs between the two runs but their draws.
+TEST(DecideFromUnits, ASecondMeasurementLiesInTheReproductionInterval) {
+  constexpr int kPairs = 200;
+  const StreamNoise wild = {.between = 0.05, .within = 0.02, .tails = 0.1};
+  DecisionDesign design = PlainDesign();
+  design.between_runs = 0;
+  Stream stream(Seed::FromNumber(3));
+  int inside = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const auto run = [&] {
+      return PlayDecision(design, PlainArms(Constant(kReference / 2)), wild, stream).decisions.at(0);
+    };
+    const Decision first = run(), second = run();
+    const double again = std::exp(Median(second.group_log_ratios));
+    inside += first.reproduction_low <= again && again <= first.reproduction_high ? 1 : 0;
+  }
+  EXPECT_GE(inside, kPairs * 19 / 20);
 }
 
 TEST(DecideFromUnits, SaysWhatIsTrueOnAQuietMachine) {

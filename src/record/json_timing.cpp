@@ -64,6 +64,7 @@ Ordered ToJson(const DecisionDesign& d) {
           {"alpha", d.alpha},
           {"asked_margin", d.asked_margin},
           {"between_runs", d.between_runs},
+          {"second_run", d.second_run},
           {"most_groups", d.most_groups},
           {"bad_share", d.bad_share},
           {"comparisons", d.comparisons},
@@ -84,6 +85,7 @@ DecisionDesign DesignFrom(const Json& j) {
   Take(d.alpha, j.at("alpha"));
   Take(d.asked_margin, j.at("asked_margin"));
   Take(d.between_runs, j.at("between_runs"));
+  d.second_run = GetOr(j, "second_run", false);  // decisions of before knew only their own spread
   Take(d.most_groups, j.at("most_groups"));
   Take(d.bad_share, j.at("bad_share"));
   // Designs of before they were kept have neither.

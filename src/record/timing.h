@@ -136,6 +136,7 @@ struct DecisionDesign {
   double alpha = 0.01;                // of the claim, per side
   double asked_margin = 0;            // ln
   double between_runs = 0.02;         // standard deviation between runs; 2 % until it is known
+  bool second_run = true;             // the reproduction interval allows for the second measurement's own spread
   int most_groups = 30;
   // FASTER is only said of a winner that has shown its restarts with regret to be rarer than this; 0 = not asked.
   double bad_share = 0.10;

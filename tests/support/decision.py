@@ -237,8 +237,9 @@ class Decider:
         middle, between = median(ratios), 1.96 * d["between_runs"]
         out["low"], out["high"] = math.exp(low), math.exp(high)
         below, above = middle - low, high - middle
-        out["reproduction"] = {"low": math.exp(middle - math.sqrt(below * below + between * between)),
-                               "high": math.exp(middle + math.sqrt(above * above + between * between))}
+        again = (high - low) / 2 if d.get("second_run", False) else 0.0
+        out["reproduction"] = {"low": math.exp(middle - math.sqrt(below * below + again * again + between * between)),
+                               "high": math.exp(middle + math.sqrt(above * above + again * again + between * between))}
         if kind in ("FASTER", "SLOWER", "SAME"):
             out["value"] = math.exp(middle)
         return out
