@@ -46,6 +46,7 @@ class Crowning {
   std::vector<Arm> ArmsOn(const Course& course) const;
   Arm ArmOf(const Course& course, const std::string& name) const;
   Status RunGroup();
+  void DrawAgain(int group, const std::string& why);
   void Mark(int group, bool counts);
   Result<bool> ShortGroup(int regime, const Figures& figures);
   Status RunCensus(const Evidence& evidence);
@@ -226,11 +227,13 @@ Result<bool> Crowning::RunCourse(Course& course, int group) {
     if (of_winner && !refused_) refused_ = why;
     if (!of_winner) DropReference(arm == design_.witness_copy ? design_.witness : arm, why);
   }
-  if (result.disturbed && state_.options.redraw) {
-    redraws_.push_back({group, result.why_disturbed});
-    state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, result.why_disturbed));
-  }
+  if (result.disturbed && state_.options.redraw) DrawAgain(group, result.why_disturbed);
   return !result.disturbed;
+}
+
+void Crowning::DrawAgain(int group, const std::string& why) {
+  redraws_.push_back({group, why});
+  state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, why));
 }
 
 Status Crowning::RunGroup() {
@@ -243,10 +246,8 @@ Status Crowning::RunGroup() {
   }
   if (rates_) {
     const double peak = rates_->ProbePeak();
-    if (quiet && state_.options.redraw && !(peak >= kSlowProbe)) {
-      redraws_.push_back({group, fmt::format("after it the f32 peak was {:.0f} % of the run's usual one", 100 * peak)});
-      state_.Tell(fmt::format("decide: group {} is drawn again: {}", kept_ + 1, redraws_.back().why));
-    }
+    if (quiet && state_.options.redraw && !(peak >= kSlowProbe))
+      DrawAgain(group, fmt::format("after it the f32 peak was {:.0f} % of the run's usual one", 100 * peak));
     quiet = peak >= kSlowProbe && quiet;
     if (group % kBandwidthEvery == 0) ASSAY_TRY_STATUS(rates_->ProbeBandwidth());
   }

@@ -39,13 +39,6 @@ std::string Fact(const std::string& name, const std::string& value) {
   return "<dt>" + EscapeHtml(name) + "</dt><dd>" + EscapeHtml(value) + "</dd>";
 }
 
-std::string FloorFact(const Incumbent& i) {
-  if (!i.floor_fraction) return "none: no decision, or no peak that could be believed";
-  const std::string interval =
-      i.floor_low && i.floor_high ? fmt::format(" ({:.3f} .. {:.3f})", *i.floor_low, *i.floor_high) : std::string();
-  return fmt::format("{:.3f}{} of the {} {}", *i.floor_fraction, interval, i.floor.bound_by, FloorSource(i.floor));
-}
-
 std::string Top(const Campaign& c) {
   std::string out = "<h1>" + EscapeHtml(Headline(c)) + "</h1><dl class=facts>";
   for (const Recheck& recheck : c.rechecks) {
@@ -64,7 +57,8 @@ std::string Top(const Campaign& c) {
         fmt::format("{} .. {} from {} restart groups (order statistics of the groups' medians); reproduction {} .. {}",
                     Times(d.low), Times(d.high), d.groups, Times(d.reproduction_low), Times(d.reproduction_high)));
     out += Fact("Strongest reference", d.against);
-    out += Fact("Floor", FloorFact(*c.incumbent));
+    out += Fact("Floor", c.incumbent->floor_fraction ? FloorShare(*c.incumbent)
+                                                     : "none: no decision, or no peak that could be believed");
   }
   out += Fact("Machine", fmt::format("{}, {} cores, {:.0f} GiB, {}", c.machine.processor, c.machine.cores,
                                      c.machine.memory_gib, c.machine.kernel));

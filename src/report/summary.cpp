@@ -21,6 +21,7 @@ std::string Rate(const Floor& floor) {
   return fmt::format("{:.4g} {}", floor.peak_in_run / 1e9, floor.OfBytes() ? "GB/s" : integers ? "Gop/s" : "GFLOP/s");
 }
 
+std::string Restarts(int count) { return fmt::format("{} restart{}", count, count == 1 ? "" : "s"); }
 std::string Interval(const Decision& d) { return !(d.low > 0) ? "-" : Times(d.low) + " .. " + Times(d.high); }
 
 // Where the winner gains least; null when nothing was timed alone.
@@ -52,8 +53,8 @@ std::string DecisionTable(const std::vector<Decision>& decisions, size_t width) 
   for (const Decision& d : decisions) {
     if (!d.note.empty()) out += Wrap(d.against + ": " + d.note, width, "  ", "    ");
     if (const RegimeFigure* worst = WorstRegime(d))
-      out += Wrap(fmt::format("{}: worst where all values are {}: {} ({} restart{})", d.against, worst->values,
-                              Times(*worst->times), worst->restarts, worst->restarts == 1 ? "" : "s"),
+      out += Wrap(fmt::format("{}: worst where all values are {}: {} ({})", d.against, worst->values,
+                              Times(*worst->times), Restarts(worst->restarts)),
                   width, "  ", "    ");
   }
   return out;
@@ -68,10 +69,7 @@ const Attempt* FindAttempt(const Campaign& campaign, int64_t ordinal) {
 
 std::string FloorLine(const Incumbent& i) {
   if (!i.floor_fraction) return "floor: none; no decision, or no peak that could be believed";
-  const std::string interval =
-      i.floor_low && i.floor_high ? fmt::format(" ({:.3f} .. {:.3f})", *i.floor_low, *i.floor_high) : std::string();
-  return fmt::format("floor: {:.3f}{} of the {} {} ({}), workload {}", *i.floor_fraction, interval, i.floor.bound_by,
-                     FloorSource(i.floor), Rate(i.floor), i.floor.workload);
+  return fmt::format("floor: {} ({}), workload {}", FloorShare(i), Rate(i.floor), i.floor.workload);
 }
 
 std::string CheckLine(const std::vector<CheckRecord>& checks) {
@@ -172,6 +170,13 @@ std::string RecheckLine(const Recheck& recheck, size_t width) {
   return Wrap(fmt::format("retracted: {}attempt {} was refused at {}, {}: {}", stamp, recheck.attempt, Name(why.stage),
                           Name(why.reason), Printable(Cut(why.evidence, 300))),
               width, "  ", "    ");
+}
+
+std::string FloorShare(const Incumbent& i) {
+  const std::string interval =
+      i.floor_low && i.floor_high ? fmt::format(" ({:.3f} .. {:.3f})", *i.floor_low, *i.floor_high) : std::string();
+  return fmt::format("{:.3f}{} of the {} {}", i.floor_fraction.value(), interval, i.floor.bound_by,
+                     FloorSource(i.floor));
 }
 
 std::string SpentText(const Campaign& campaign) {
@@ -280,9 +285,8 @@ std::string BenchText(const DecisionReport& report, const std::string& a, const 
 }
 
 std::string RegimeLine(const RegimeFigure& regime, size_t width) {
-  return Wrap(fmt::format("all values {}: {}, {} restart{}{}", regime.values,
-                          regime.times ? Times(*regime.times) : "not measured", regime.restarts,
-                          regime.restarts == 1 ? "" : "s",
+  return Wrap(fmt::format("all values {}: {}, {}{}", regime.values,
+                          regime.times ? Times(*regime.times) : "not measured", Restarts(regime.restarts),
                           regime.bad_restarts > 0 ? fmt::format(", {} with regret", regime.bad_restarts) : ""),
               width, "  ", "    ");
 }

@@ -17,6 +17,8 @@ bool EveryProposalRejected(const Campaign& campaign);
 // "proved again: ... stands" or "retracted: ...".
 std::string RecheckLine(const Recheck& recheck, size_t width);
 
+// "0.62 (0.60 .. 0.63) of the f32 peak measured in this run", of one that has a floor.
+std::string FloorShare(const Incumbent& incumbent);
 // Where the seconds of a campaign went, the longest first: "build 14 s, exam and decision 9 s".
 std::string SpentText(const Campaign& campaign);
 // What `assay run` ends with; plain text no wider than `width`.

@@ -127,15 +127,25 @@ void Prepare(const Shared& shared, uint32_t sequence, void* (&symbols)[ring::kSy
   SayDone(shared.report, sequence);
 }
 
+// Regions of ours have all threads, whatever a candidate has asked of the library; it gets its own setting back.
+class WholeTeam {
+ public:
+  WholeTeam() { omp_set_dynamic(0); }
+  WholeTeam(const WholeTeam&) = delete;
+  WholeTeam& operator=(const WholeTeam&) = delete;
+  ~WholeTeam() { omp_set_dynamic(dynamic_); }
+
+ private:
+  int dynamic_ = omp_get_dynamic();
+};
+
 // A stop puts the whole team to sleep.  It is woken here, in null units as in all others, so that the first call does
 // not pay for the protocol.
 void WakeTeam(int threads) {
   if (threads < 2) return;
-  const int dynamic = omp_get_dynamic();
-  omp_set_dynamic(0);
+  const WholeTeam whole;
 #pragma omp parallel num_threads(threads)
   { asm volatile("" : : : "memory"); }
-  omp_set_dynamic(dynamic);
 }
 
 void RunUnit(const Shared& shared, void* const (&symbols)[ring::kSymbols]) {
@@ -155,8 +165,7 @@ void RunUnit(const Shared& shared, void* const (&symbols)[ring::kSymbols]) {
 void InspectTeam(const Shared& shared) {
   ring::Report* report = shared.report;
   report->inspected = 0;
-  const int dynamic = omp_get_dynamic();
-  omp_set_dynamic(0);
+  const WholeTeam whole;
   int seen = 0;
 #pragma omp parallel num_threads(static_cast <int>(shared.plan->start.threads)) reduction(+ : seen)
   {
@@ -164,7 +173,6 @@ void InspectTeam(const Shared& shared) {
     if (thread < ring::kTeam) report->team[thread] = TakeThreadState();
     seen += 1;
   }
-  omp_set_dynamic(dynamic);
   report->inspected = static_cast<uint32_t>(seen);
 }
 

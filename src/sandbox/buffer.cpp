@@ -25,17 +25,21 @@ std::byte PatternAt(uint64_t pattern, size_t position) {
   return static_cast<std::byte>(pattern >> (8 * (position % sizeof(pattern))));
 }
 
-// A page of one pattern: the C library copies and compares whole pages at several times the speed of a plain loop, and
-// poisoning is a tenth of what a group costs.
-using PatternPage = std::array<uint64_t, kPage / sizeof(uint64_t)>;
-PatternPage PageOf(uint64_t pattern) {
-  PatternPage page;
-  page.fill(pattern);
-  return page;
-}
+// A page of one pattern, or as much of it as `bytes` need: the C library copies and compares whole pages at several
+// times the speed of a plain loop, and poisoning is a tenth of what a group costs.  A gap between rows is a few bytes.
+class PatternPage {
+ public:
+  PatternPage(uint64_t pattern, size_t bytes) {
+    std::fill_n(words_.begin(), RoundUp(std::min(bytes, kPage), sizeof(pattern)) / sizeof(pattern), pattern);
+  }
+  const uint64_t* data() const { return words_.data(); }
+
+ private:
+  std::array<uint64_t, kPage / sizeof(uint64_t)> words_;
+};
 
 void FillPattern(std::span<std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
-  const PatternPage page = PageOf(pattern);
+  const PatternPage page(pattern, end - begin);
   size_t at = begin;
   while (at < end && at % sizeof(pattern) != 0) slot[at] = PatternAt(pattern, at), ++at;
   while (at < end) {
@@ -47,7 +51,7 @@ void FillPattern(std::span<std::byte> slot, size_t begin, size_t end, uint64_t p
 
 // The first position in [begin, end) that differs, or end.
 size_t FirstDifference(std::span<const std::byte> slot, size_t begin, size_t end, uint64_t pattern) {
-  const PatternPage page = PageOf(pattern);
+  const PatternPage page(pattern, end - begin);
   size_t at = begin;
   while (at < end) {
     const size_t bytes = std::min(end - at, kPage);

@@ -130,10 +130,10 @@ std::string ProbeLine(std::span<const GroupProbe> probes) {
 
 // Which groups count nowhere, and why.
 std::string RedrawLine(std::span<const GroupRedraw> redraws) {
-  std::string text = fmt::format("drawn again: {}", redraws.empty() ? "no group" : "");
+  std::vector<std::string> groups;
   for (const GroupRedraw& redraw : redraws)
-    text += fmt::format("{}group {} ({})", &redraw == redraws.data() ? "" : ", ", redraw.group, Printable(redraw.why));
-  return text;
+    groups.push_back(fmt::format("group {} ({})", redraw.group, Printable(redraw.why)));
+  return "drawn again: " + (groups.empty() ? "no group" : Join(groups, ", "));
 }
 
 // True when what is stored is what its units say.

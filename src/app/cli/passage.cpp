@@ -21,7 +21,7 @@ Status Load(const Workshop& shop, const Artifact& artifact, Attempt& attempt) {
   return Ok();
 }
 
-// The relaxed baseline where there is one, as in a campaign.
+// The relaxed baseline where there is one. A campaign prefers a peer, but it has proved which of them run here.
 const ReferenceKernel* WitnessOf(const Contract& contract) {
   const ReferenceKernel* const relaxed = contract.FindReference("relaxed");
   if (relaxed != nullptr || contract.references.empty()) return relaxed;
