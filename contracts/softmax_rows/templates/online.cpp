@@ -14,8 +14,8 @@
 // assay:knob NT = 0 | 1 default 1
 // assay:knob VEC = 32 | 64 default 64
 // assay:knob DEGREE = 5 | 6 default 6
-// assay:knob PREFETCH = 0 | 8 | 16 | 32 | 64 | 128 default 64
-// assay:knob HINT = 0 | 2 | 3 default 3 if PREFETCH > 0
+// assay:knob PREFETCH = 0 | 16 | 32 | 64 | 128 | 256 default 64
+// assay:knob HINT = 0 | 2 | 3 default 2 if PREFETCH > 0
 // assay:knob SCHEDULE = block | cyclic | dynamic
 // assay:knob CHUNK = 8..256 pow2 default 64 if SCHEDULE != 'block'
 // assay:knob FORK = 0 | 4096 | 16384 | 65536 default 16384
@@ -55,6 +55,7 @@ typedef uint32_t Bits __attribute__((vector_size(kBytes)));
 INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
+INLINE Vector Less(Vector a, Vector b) { return a < b ? a : b; }
 
 // Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
 // small shapes both would only cost.
@@ -80,10 +81,10 @@ INLINE void Fence() {
 #endif
 }
 
-INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
-  if (n == 0) return Set(-__builtin_inff());
+// `rest` is in the lanes beyond n. As -inf they count for nothing: exp(-inf) = 0.
+INLINE Vector LoadPart(const float* p, int64_t n, float rest = -__builtin_inff()) {
   alignas(kBytes) float lane[kLanes];
-  for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
+  for (int i = 0; i < kLanes; ++i) lane[i] = rest;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
   return *reinterpret_cast<const Aligned*>(lane);
 }
@@ -139,6 +140,19 @@ INLINE Vector Exp(Vector d) {
   return reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(t) << 23));
 }
 
+// e * scale. A product below the normal range is rounded in microcode, at forty times the cost of the rest; a row that
+// has any (`kTiny`) gets their bits from an addition to 2^23, whose last place is then worth the smallest subnormal.
+constexpr float kNarrow = 77;  // a row whose values lie no further apart has none: exp(-77) / kMaxColumns > 2^-126
+template <bool kTiny>
+INLINE Vector Scaled(Vector e, float scale) {
+  if constexpr (!kTiny) return e * scale;
+  const Vector least = Set(0x1.000002p-126f / scale);  // what becomes the smallest normal number, and never less than it
+  const float quanta = static_cast<float>(scale * 0x1p149);
+  const Vector counted = Less(e, least) * quanta + 0x1p23f;
+  const Integers bits = reinterpret_cast<Integers>(counted) - 0x4B000000;
+  return e < least ? reinterpret_cast<Vector>(bits) : Greater(e, least) * scale;
+}
+
 // A row cut at the vector boundaries of y: a part at the head, whole vectors, a part at the tail. In the buffer the
 // head is vector 0, the whole ones follow from 1. Head and tail are blocks of their own, the first and the last, so
 // that block b starts at vector 1 + (b - 1) * BLOCK. The bases of x and y are aligned alike, so the cut suits both.
@@ -147,6 +161,7 @@ struct Row {
   float* y;
   int64_t head, body, tail;  // elements, vectors, elements
   float scale;
+  bool tiny;  // some of its results may be below the normal range
 };
 
 constexpr int64_t kMaxBlocks = (kMaxColumns / (kLanes * BLOCK) + 3 + kLanes) / kLanes * kLanes;
@@ -154,26 +169,29 @@ constexpr int64_t kMaxBlocks = (kMaxColumns / (kLanes * BLOCK) + 3 + kLanes) / k
 struct Workspace {
   alignas(64) float exps[kMaxColumns + 2 * kLanes];
   alignas(64) float reference[kMaxBlocks];  // of the row that arrives: the maximum a block was taken against
-  alignas(64) float factor[kMaxBlocks];     // of the row that leaves: exp(reference - maximum)
+  alignas(64) float factor[kMaxBlocks];     // of the row that leaves: 2^64 * exp(reference - maximum)
 };
 
 INLINE Row Cut(const float* x, float* y, int64_t columns) {
   const int64_t to_boundary = static_cast<int64_t>(-(reinterpret_cast<uintptr_t>(y) / 4) & (kLanes - 1));
   const int64_t head = to_boundary < columns ? to_boundary : columns;
   const int64_t body = (columns - head) / kLanes;
-  return {x + head, y + head, head, body, columns - head - body * kLanes, 0};
+  return {x + head, y + head, head, body, columns - head - body * kLanes, 0, false};
 }
 
 struct Running {
   float max;
-  Vector sum;
+  Vector min, sum;
 };
 
 INLINE Aligned& Slot(Workspace& w, int64_t k) { return *reinterpret_cast<Aligned*>(w.exps + k * kLanes); }
 
+// Neither factor nor sum is let so small that their product would leave the normal range; what is added to a sum that ends
+// above 2^64 is less than 2^-40 of it.
 static void Raise(Running& running, float max) {
   if (max > running.max) {
-    running.sum *= Exp(Set(running.max - max)) * 0x1p-64f;
+    const Vector factor = Greater(Exp(Set(running.max - max)), Set(0x1p-36f)) * 0x1p-64f;
+    running.sum = Greater(running.sum, Set(0x1p20f)) * factor;
     running.max = max;
   }
 }
@@ -181,12 +199,14 @@ static void Raise(Running& running, float max) {
 // A whole block straight from x; its values stay in registers between the maximum and the exponentials.
 template <bool kLarge>
 static void Absorb(Workspace& w, Running& running, int64_t block, const float* x) {
-  Vector v[BLOCK], max[2];
+  Vector v[BLOCK], max[2], min[2];
   for (int i = 0; i < BLOCK; ++i) {
     if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(x + i * kLanes + PREFETCH * 16, 0, HINT);
     v[i] = Load(x + i * kLanes);
     max[i % 2] = i < 2 ? v[i] : Greater(max[i % 2], v[i]);
+    min[i % 2] = i < 2 ? v[i] : Less(min[i % 2], v[i]);
   }
+  running.min = Less(running.min, Less(min[0], min[1]));
   Raise(running, Greatest(Greater(max[0], max[1])));
   w.reference[block] = running.max;
   Vector sum[2] = {Set(0), Set(0)};
@@ -211,20 +231,44 @@ static void AbsorbKept(Workspace& w, Running& running, int64_t block, int64_t sl
   }
 }
 
-// The maximum changes nothing, for nothing is negative: it keeps a compiler that may reassociate from multiplying the
-// two factors first, which together can be too small for a float.
-INLINE Vector Scaled(Vector e, float factor, float scale) { return Greater(e * factor, Set(0)) * scale; }
+// e * factor / 2^64, an exponential against another maximum. What would fall below the normal range is raised to 2^-94,
+// of which no result is left either.
+template <bool kTiny>
+INLINE Vector Against(Vector e, float factor) {
+  // The maximum with 0 keeps a compiler that may reassociate from multiplying `factor` and the row's scale first.
+  if constexpr (!kTiny) return Greater(e * (factor * 0x1p-64f), Set(0));
+  const float half = factor > 0x1p-93f ? factor * 0x1p-32f : 0x1p-125f;
+  const float least = 0x1p-62f / half > 0x1p-93f ? 0x1p-62f / half : 0x1p-93f;
+  return Greater(e, Set(least)) * 0x1p-32f * half;
+}
+
+constexpr float kUnchanged = 0x1p64f;
+
+template <bool kLarge, bool kTiny>
+INLINE void ReleaseAs(Workspace& w, const Row& row, int64_t block) {
+  const float factor = w.factor[block];
+  const int64_t first = (block - 1) * BLOCK;
+  if (factor == kUnchanged) {
+    for (int i = 0; i < BLOCK; ++i)
+      Store<kLarge>(row.y + (first + i) * kLanes, Scaled<kTiny>(Slot(w, 1 + first + i), row.scale));
+  } else {
+    for (int i = 0; i < BLOCK; ++i)
+      Store<kLarge>(row.y + (first + i) * kLanes, Scaled<kTiny>(Against<kTiny>(Slot(w, 1 + first + i), factor), row.scale));
+  }
+}
 
 template <bool kLarge>
 INLINE void Release(Workspace& w, const Row& row, int64_t block) {
-  const float factor = w.factor[block];
-  const int64_t first = (block - 1) * BLOCK;
-  if (factor == 1) {
-    for (int i = 0; i < BLOCK; ++i) Store<kLarge>(row.y + (first + i) * kLanes, Slot(w, 1 + first + i) * row.scale);
+  if (row.tiny) {
+    ReleaseAs<kLarge, true>(w, row, block);
   } else {
-    for (int i = 0; i < BLOCK; ++i)
-      Store<kLarge>(row.y + (first + i) * kLanes, Scaled(Slot(w, 1 + first + i), factor, row.scale));
+    ReleaseAs<kLarge, false>(w, row, block);
   }
+}
+
+// A vector outside whole blocks, at either end of a row.
+INLINE Vector Ending(const Workspace& w, const Row& row, Vector e, int64_t block) {
+  return Scaled<true>(Against<true>(e, w.factor[block]), row.scale);
 }
 
 // Stores `last`, of which exps and factors are in the workspace, and takes `next` in its place. Either may be absent,
@@ -232,10 +276,11 @@ INLINE void Release(Workspace& w, const Row& row, int64_t block) {
 template <bool kLarge, bool kStore, bool kLoad>
 static void Pass(Workspace& w, const Row& last, Row& next) {
   const int64_t last_blocks = kStore ? last.body / BLOCK : 0, next_blocks = kLoad ? next.body / BLOCK : 0;
-  Running running = {-__builtin_inff(), Set(0)};
-  if (kStore && last.head > 0) StorePart(last.y - last.head, last.head, Scaled(Slot(w, 0), w.factor[0], last.scale));
+  Running running = {-__builtin_inff(), Set(__builtin_inff()), Set(0)};
+  if (kStore && last.head > 0) StorePart(last.y - last.head, last.head, Ending(w, last, Slot(w, 0), 0));
   if (kLoad && next.head > 0) {
     Slot(w, 0) = LoadPart(next.x - next.head, next.head);
+    running.min = LoadPart(next.x - next.head, next.head, __builtin_inff());
     AbsorbKept(w, running, 0, 0, 1);
   }
   const int64_t common = last_blocks < next_blocks ? last_blocks : next_blocks;
@@ -247,25 +292,30 @@ static void Pass(Workspace& w, const Row& last, Row& next) {
   if constexpr (kStore) {
     for (int64_t b = common + 1; b <= last_blocks; ++b) Release<kLarge>(w, last, b);
     for (int64_t k = last_blocks * BLOCK; k < last.body; ++k)
-      Store<kLarge>(last.y + k * kLanes, Scaled(Slot(w, 1 + k), w.factor[last_blocks + 1], last.scale));
+      Store<kLarge>(last.y + k * kLanes, Ending(w, last, Slot(w, 1 + k), last_blocks + 1));
     if (last.tail > 0)
-      StorePart(last.y + last.body * kLanes, last.tail,
-                Scaled(Slot(w, 1 + last.body), w.factor[last_blocks + 2], last.scale));
+      StorePart(last.y + last.body * kLanes, last.tail, Ending(w, last, Slot(w, 1 + last.body), last_blocks + 2));
   }
   if constexpr (kLoad) {
     for (int64_t b = common + 1; b <= next_blocks; ++b)
       Absorb<kLarge>(w, running, b, next.x + (b - 1) * BLOCK * kLanes);
     const int64_t first = next_blocks * BLOCK;
-    for (int64_t k = first; k < next.body; ++k) Slot(w, 1 + k) = Load(next.x + k * kLanes);
+    for (int64_t k = first; k < next.body; ++k) {
+      const Vector v = Load(next.x + k * kLanes);
+      running.min = Less(running.min, v);
+      Slot(w, 1 + k) = v;
+    }
     if (first < next.body) AbsorbKept(w, running, next_blocks + 1, 1 + first, next.body - first);
     if (next.tail > 0) {
       Slot(w, 1 + next.body) = LoadPart(next.x + next.body * kLanes, next.tail);
+      running.min = Less(running.min, LoadPart(next.x + next.body * kLanes, next.tail, __builtin_inff()));
       AbsorbKept(w, running, next_blocks + 2, 1 + next.body, 1);
     }
+    next.tiny = !(running.max + Greatest(-running.min) <= kNarrow);
     next.scale = 1.0f / Sum(running.sum);
     for (int64_t b = 0; b < next_blocks + 3; b += kLanes)
       *reinterpret_cast<Aligned*>(w.factor + b) =
-          Exp(*reinterpret_cast<const Aligned*>(w.reference + b) - running.max) * 0x1p-64f;
+          Exp(*reinterpret_cast<const Aligned*>(w.reference + b) - running.max);
   }
 }
 

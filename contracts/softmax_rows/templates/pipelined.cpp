@@ -6,16 +6,17 @@
 // in flight: E(i-1) is scaled and stored, X(i) becomes E(i) in place, X(i+1) is read, kept in the buffer that E(i-1)
 // leaves, and its maximum taken. FUSE says how much of that shares one loop: `triple` all three, `pair` the store and
 // the load, with the exponentials in a loop of their own, over which PREFETCH (64-byte lines) spreads the next reads.
-// Deciding: NT (reading y for ownership is a third of the traffic), VEC, FUSE, PREFETCH; the others are worth little.
+// Deciding: NT (reading y for ownership is a third of the traffic), VEC, FUSE, PREFETCH with HINT (2: into the second
+// level, so that the first one does not lose what it works on); the others are worth little.
 //
 // assay:template pipelined
 // assay:knob FUSE = triple | pair
 // assay:knob NT = 0 | 1 default 1
 // assay:knob VEC = 32 | 64 default 64
-// assay:knob UNROLL = 1 | 2 | 4 default 2
+// assay:knob UNROLL = 1 | 2 | 4 default 1
 // assay:knob DEGREE = 5 | 6 default 6
-// assay:knob PREFETCH = 0 | 8 | 16 | 32 | 64 | 128 default 64
-// assay:knob HINT = 0 | 2 | 3 default 3 if PREFETCH > 0
+// assay:knob PREFETCH = 0 | 16 | 32 | 64 | 128 | 256 default 128
+// assay:knob HINT = 0 | 2 | 3 default 2 if PREFETCH > 0
 // assay:knob SCHEDULE = block | cyclic | dynamic
 // assay:knob CHUNK = 8..256 pow2 default 64 if SCHEDULE != 'block'
 // assay:knob FORK = 0 | 4096 | 16384 | 65536 default 16384
@@ -55,6 +56,7 @@ typedef uint32_t Bits __attribute__((vector_size(kBytes)));
 INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
+INLINE Vector Less(Vector a, Vector b) { return a < b ? a : b; }
 
 // Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
 // small shapes both would only cost.
@@ -80,10 +82,10 @@ INLINE void Fence() {
 #endif
 }
 
-INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
-  if (n == 0) return Set(-__builtin_inff());
+// `rest` is in the lanes beyond n. As -inf they count for nothing: exp(-inf) = 0.
+INLINE Vector LoadPart(const float* p, int64_t n, float rest = -__builtin_inff()) {
   alignas(kBytes) float lane[kLanes];
-  for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
+  for (int i = 0; i < kLanes; ++i) lane[i] = rest;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
   return *reinterpret_cast<const Aligned*>(lane);
 }
@@ -139,6 +141,19 @@ INLINE Vector Exp(Vector d) {
   return reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(t) << 23));
 }
 
+// e * scale. A product below the normal range is rounded in microcode, at forty times the cost of the rest; a row that
+// has any (`kTiny`) gets their bits from an addition to 2^23, whose last place is then worth the smallest subnormal.
+constexpr float kNarrow = 77;  // a row whose values lie no further apart has none: exp(-77) / kMaxColumns > 2^-126
+template <bool kTiny>
+INLINE Vector Scaled(Vector e, float scale) {
+  if constexpr (!kTiny) return e * scale;
+  const Vector least = Set(0x1.000002p-126f / scale);  // what becomes the smallest normal number, and never less than it
+  const float quanta = static_cast<float>(scale * 0x1p149);
+  const Vector counted = Less(e, least) * quanta + 0x1p23f;
+  const Integers bits = reinterpret_cast<Integers>(counted) - 0x4B000000;
+  return e < least ? reinterpret_cast<Vector>(bits) : Greater(e, least) * scale;
+}
+
 // A row cut at the vector boundaries of y: a part at the head, whole vectors, a part at the tail. In the buffer the
 // head is vector 0, the whole ones follow from 1. The bases of x and y are aligned alike, so the cut suits both.
 struct Row {
@@ -147,22 +162,27 @@ struct Row {
   float* buffer;
   int64_t head, body, tail;  // elements, vectors, elements
   float max, scale;
+  bool tiny;  // some of its results may be below the normal range
 };
 
 INLINE Row Cut(const float* x, float* y, int64_t columns, float* buffer) {
   const int64_t to_boundary = static_cast<int64_t>(-(reinterpret_cast<uintptr_t>(y) / 4) & (kLanes - 1));
   const int64_t head = to_boundary < columns ? to_boundary : columns;
   const int64_t body = (columns - head) / kLanes;
-  return {x, y, buffer, head, body, columns - head - body * kLanes, 0, 0};
+  return {x, y, buffer, head, body, columns - head - body * kLanes, 0, 0, false};
 }
 
 struct Running {
-  Vector max[UNROLL], sum[UNROLL];
+  Vector max[UNROLL], min[UNROLL], sum[UNROLL];
 };
 
 INLINE Running Restart() {
   Running running;
-  for (int u = 0; u < UNROLL; ++u) running.max[u] = Set(-__builtin_inff()), running.sum[u] = Set(0);
+  for (int u = 0; u < UNROLL; ++u) {
+    running.max[u] = Set(-__builtin_inff());
+    running.min[u] = Set(__builtin_inff());
+    running.sum[u] = Set(0);
+  }
   return running;
 }
 
@@ -173,6 +193,7 @@ INLINE void LoadSlot(const Row& next, int64_t slot, const float* x, int64_t n, R
   const Vector v = LoadPart(x, n);
   Slot(next, slot) = v;
   running.max[0] = Greater(running.max[0], v);
+  running.min[0] = Less(running.min[0], LoadPart(x, n, __builtin_inff()));
 }
 
 INLINE void ExpSlot(const Row& now, int64_t slot, int64_t n, Running& running) {
@@ -183,15 +204,16 @@ INLINE void ExpSlot(const Row& now, int64_t slot, int64_t n, Running& running) {
 }
 
 INLINE void StoreSlot(const Row& last, int64_t slot, float* y, int64_t n) {
-  if (n > 0) StorePart(y, n, Slot(last, slot) * last.scale);
+  if (n > 0) StorePart(y, n, Scaled<true>(Slot(last, slot), last.scale));
 }
 
 // Whole vectors [from, to) of up to three rows at once: `last` is stored, `now` exponentiated, `next` read. `last` and
 // `next` share a buffer, each vector being read before it is overwritten.
-template <bool kLarge, bool kStore, bool kExp, bool kLoad>
+enum Storing { kNothing, kNormal, kAny };
+template <bool kLarge, Storing kStore, bool kExp, bool kLoad>
 static void Sweep(const Row& last, const Row& now, const Row& next, Running& running, int64_t from, int64_t to) {
-  Vector max[UNROLL], sum[UNROLL];
-  for (int u = 0; u < UNROLL; ++u) max[u] = running.max[u], sum[u] = running.sum[u];
+  Vector max[UNROLL], min[UNROLL], sum[UNROLL];
+  for (int u = 0; u < UNROLL; ++u) max[u] = running.max[u], min[u] = running.min[u], sum[u] = running.sum[u];
   float* const y = last.y + last.head;
   const float* const x = next.x + next.head;
   const float *const done = last.buffer + kLanes, scale = last.scale;
@@ -201,10 +223,12 @@ static void Sweep(const Row& last, const Row& now, const Row& next, Running& run
   const auto one = [&](int64_t at, int u) __attribute__((always_inline)) {
     Vector v;
     if constexpr (kLoad) v = Load(x + at);  // first: behind a store to the same place in another page it would wait
-    if constexpr (kStore) Store<kLarge>(y + at, *reinterpret_cast<const Aligned*>(done + at) * scale);
+    if constexpr (kStore != kNothing)
+      Store<kLarge>(y + at, Scaled<kStore == kAny>(*reinterpret_cast<const Aligned*>(done + at), scale));
     if constexpr (kLoad) {
       *reinterpret_cast<Aligned*>(keep + at) = v;
       max[u] = Greater(max[u], v);
+      min[u] = Less(min[u], v);
     }
     if constexpr (kExp) {
       if constexpr (kLarge && PREFETCH > 0) __builtin_prefetch(x + at + PREFETCH * 16, 0, HINT);
@@ -216,7 +240,17 @@ static void Sweep(const Row& last, const Row& now, const Row& next, Running& run
   for (; k + UNROLL <= to; k += UNROLL)
     for (int u = 0; u < UNROLL; ++u) one((k + u) * kLanes, u);
   for (; k < to; ++k) one(k * kLanes, 0);
-  for (int u = 0; u < UNROLL; ++u) running.max[u] = max[u], running.sum[u] = sum[u];
+  for (int u = 0; u < UNROLL; ++u) running.max[u] = max[u], running.min[u] = min[u], running.sum[u] = sum[u];
+}
+
+// The same, with `last` stored as its values ask.
+template <bool kLarge, bool kExp, bool kLoad>
+INLINE void Sweeping(const Row& last, const Row& now, const Row& next, Running& running, int64_t from, int64_t to) {
+  if (last.tiny) {
+    Sweep<kLarge, kAny, kExp, kLoad>(last, now, next, running, from, to);
+  } else {
+    Sweep<kLarge, kNormal, kExp, kLoad>(last, now, next, running, from, to);
+  }
 }
 
 // An absent row has no elements, so the ends of a chunk need no case of their own. The stores come before the reads
@@ -228,21 +262,23 @@ INLINE void Step(const Row& last, Row& now, Row& next) {
   if (kExp && now.body < common) common = now.body;
   StoreSlot(last, 0, last.y, last.head);
   LoadSlot(next, 0, next.x, next.head, running);
-  Sweep<kLarge, true, kExp, true>(last, now, next, running, 0, common);
-  Sweep<kLarge, true, false, false>(last, now, next, running, common, last.body);
+  Sweeping<kLarge, kExp, true>(last, now, next, running, 0, common);
+  Sweeping<kLarge, false, false>(last, now, next, running, common, last.body);
   StoreSlot(last, last.body + 1, last.y + last.head + last.body * kLanes, last.tail);
-  Sweep<kLarge, false, false, true>(last, now, next, running, common, next.body);
+  Sweep<kLarge, kNothing, false, true>(last, now, next, running, common, next.body);
   LoadSlot(next, next.body + 1, next.x + next.head + next.body * kLanes, next.tail, running);
   if (kExp) {
-    Sweep<kLarge, false, true, false>(last, now, next, running, common, now.body);
+    Sweep<kLarge, kNothing, true, false>(last, now, next, running, common, now.body);
     ExpSlot(now, 0, now.head, running);
     ExpSlot(now, now.body + 1, now.tail, running);
   }
   for (int u = 1; u < UNROLL; ++u) {
     running.max[0] = Greater(running.max[0], running.max[u]);
+    running.min[0] = Less(running.min[0], running.min[u]);
     running.sum[0] += running.sum[u];
   }
   next.max = Greatest(running.max[0]);
+  next.tiny = !(next.max + Greatest(-running.min[0]) <= kNarrow);
   if (kExp) now.scale = 1.0f / Sum(running.sum[0]);
 }
 
@@ -270,7 +306,7 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     Step<kLarge, false>(last, now, next);
     Running running = Restart();
     const Row ahead = row(r + 1);
-    Sweep<kLarge, false, true, false>(last, next, ahead, running, 0, next.body);
+    Sweep<kLarge, kNothing, true, false>(last, next, ahead, running, 0, next.body);
     ExpSlot(next, 0, next.head, running);
     ExpSlot(next, next.body + 1, next.tail, running);
     for (int u = 1; u < UNROLL; ++u) running.sum[0] += running.sum[u];

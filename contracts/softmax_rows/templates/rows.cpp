@@ -14,7 +14,7 @@
 // assay:knob VEC = 32 | 64 default 64
 // assay:knob UNROLL = 1 | 2 | 4 default 4
 // assay:knob DEGREE = 5 | 6 default 6
-// assay:knob PREFETCH = 0 | 8 | 16 | 32 | 64 | 128 default 64
+// assay:knob PREFETCH = 0 | 16 | 32 | 64 | 128 | 256 default 128
 // assay:knob HINT = 0 | 2 | 3 default 3 if PREFETCH > 0
 // assay:knob SCHEDULE = block | cyclic | dynamic
 // assay:knob CHUNK = 8..256 pow2 default 64 if SCHEDULE != 'block'
@@ -55,6 +55,7 @@ typedef uint32_t Bits __attribute__((vector_size(kBytes)));
 INLINE Vector Set(float value) { return Vector{} + value; }
 INLINE Vector Load(const float* p) { return *reinterpret_cast<const Unaligned*>(p); }
 INLINE Vector Greater(Vector a, Vector b) { return a > b ? a : b; }
+INLINE Vector Less(Vector a, Vector b) { return a < b ? a : b; }
 
 // Where y is too large to be found in a cache later, stores pass by it and reads are announced (NT, PREFETCH). On
 // small shapes both would only cost.
@@ -80,10 +81,10 @@ INLINE void Fence() {
 #endif
 }
 
-INLINE Vector LoadPart(const float* p, int64_t n) {  // the lanes beyond n count for nothing: exp(-inf) = 0
-  if (n == 0) return Set(-__builtin_inff());
+// `rest` is in the lanes beyond n. As -inf they count for nothing: exp(-inf) = 0.
+INLINE Vector LoadPart(const float* p, int64_t n, float rest = -__builtin_inff()) {
   alignas(kBytes) float lane[kLanes];
-  for (int i = 0; i < kLanes; ++i) lane[i] = -__builtin_inff();
+  for (int i = 0; i < kLanes; ++i) lane[i] = rest;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
   return *reinterpret_cast<const Aligned*>(lane);
 }
@@ -139,6 +140,19 @@ INLINE Vector Exp(Vector d) {
   return reinterpret_cast<Vector>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(t) << 23));
 }
 
+// e * scale. A product below the normal range is rounded in microcode, at forty times the cost of the rest; a row that
+// has any (`kTiny`) gets their bits from an addition to 2^23, whose last place is then worth the smallest subnormal.
+constexpr float kNarrow = 77;  // a row whose values lie no further apart has none: exp(-77) / kMaxColumns > 2^-126
+template <bool kTiny>
+INLINE Vector Scaled(Vector e, float scale) {
+  if constexpr (!kTiny) return e * scale;
+  const Vector least = Set(0x1.000002p-126f / scale);  // what becomes the smallest normal number, and never less than it
+  const float quanta = static_cast<float>(scale * 0x1p149);
+  const Vector counted = Less(e, least) * quanta + 0x1p23f;
+  const Integers bits = reinterpret_cast<Integers>(counted) - 0x4B000000;
+  return e < least ? reinterpret_cast<Vector>(bits) : Greater(e, least) * scale;
+}
+
 // Calls `one(k, u)` for the whole vectors k of a row, `u` naming the accumulator to use.
 template <class One>
 INLINE void Each(int64_t vectors, One one) {
@@ -163,12 +177,24 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     in += head;
     out += head;
 
-    Vector max[UNROLL];
-    for (int u = 0; u < UNROLL; ++u) max[u] = Greater(first, final);
+    Vector max[UNROLL], min[UNROLL];
+    for (int u = 0; u < UNROLL; ++u) {
+      max[u] = Greater(first, final);
+      min[u] = Less(LoadPart(in - head, head, __builtin_inff()),
+                    LoadPart(in + columns - head - tail, tail, __builtin_inff()));
+    }
     Each(
-        body, [&](int64_t at, int u) __attribute__((always_inline)) { max[u] = Greater(max[u], Load(in + at)); });
-    for (int u = 1; u < UNROLL; ++u) max[0] = Greater(max[0], max[u]);
+        body, [&](int64_t at, int u) __attribute__((always_inline)) {
+          const Vector v = Load(in + at);
+          max[u] = Greater(max[u], v);
+          min[u] = Less(min[u], v);
+        });
+    for (int u = 1; u < UNROLL; ++u) {
+      max[0] = Greater(max[0], max[u]);
+      min[0] = Less(min[0], min[u]);
+    }
     const float top = Greatest(max[0]);
+    const bool tiny = !(top + Greatest(-min[0]) <= kNarrow);
 
     const Vector first_exps = Exp(first - top), final_exps = Exp(final - top);
     Vector sum[UNROLL];
@@ -186,16 +212,24 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     for (int u = 1; u < UNROLL; ++u) sum[0] += sum[u];
     const float scale = 1.0f / Sum(sum[0]);
 
-    StorePart(out - head, head, first_exps * scale);
-    Each(
-        body, [&](int64_t at, int) __attribute__((always_inline)) {
-          Vector e;
-          if constexpr (KEEP == KEEP_local) e = *reinterpret_cast<const Aligned*>(kept + at);
-          if constexpr (KEEP == KEEP_output) e = *reinterpret_cast<const Aligned*>(out + at);
-          if constexpr (KEEP == KEEP_recompute) e = Exp(Load(in + at) - top);
-          Store<kLarge>(out + at, e * scale);
-        });
-    StorePart(out + body * kLanes, tail, final_exps * scale);
+    StorePart(out - head, head, Scaled<true>(first_exps, scale));
+    const auto again = [&](int64_t at) __attribute__((always_inline)) {
+      if constexpr (KEEP == KEEP_local) return Vector(*reinterpret_cast<const Aligned*>(kept + at));
+      if constexpr (KEEP == KEEP_output) return Vector(*reinterpret_cast<const Aligned*>(out + at));
+      return Exp(Load(in + at) - top);
+    };
+    if (tiny) {
+      Each(
+          body, [&](int64_t at, int) __attribute__((always_inline)) {
+            Store<kLarge>(out + at, Scaled<true>(again(at), scale));
+          });
+    } else {
+      Each(
+          body, [&](int64_t at, int) __attribute__((always_inline)) {
+            Store<kLarge>(out + at, Scaled<false>(again(at), scale));
+          });
+    }
+    StorePart(out + body * kLanes, tail, Scaled<true>(final_exps, scale));
   }
   Fence<kLarge>();
 }
