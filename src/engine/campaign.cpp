@@ -22,6 +22,7 @@ int Dearness(const Contract& contract, const std::string& reference) {
   return reference == "relaxed" ? 1 : 2;
 }
 
+constexpr double kWorthTelling = 0.1;  // seconds
 constexpr double kReserved = 0.3;
 constexpr double kLeastForDecision = 0.1;  // of a time budget, even beyond its end
 
@@ -436,10 +437,12 @@ Status Loop::CrownTheBest() {
 
 Status RunCampaign(const Contract& contract, Campaign& campaign, const Recorded& recorded,
                    const CampaignOptions& options, const Tools& tools) {
-  const auto start = tools.clock.Now();
+  const auto start = tools.clock.Now(), waited = tools.clock.Waited();
   Loop loop(contract, campaign, recorded, options, tools);
   const Status status = loop.Run();
   campaign.wall_seconds += std::chrono::duration<double>(tools.clock.Now() - start).count();
+  const double others = std::chrono::duration<double>(tools.clock.Waited() - waited).count();
+  if (others >= kWorthTelling) campaign.seconds_by_stage["waiting"] += others;
   if (!status.ok() && status.error().code == ErrorCode::kInterrupted) {
     // No end row: what is in the ledger is what `--resume` continues.
     campaign.stopped.why = "interrupted";

@@ -132,7 +132,7 @@ Control ControlOf(const char* fate, bool must_pass) {
 }
 
 Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& recorded, int budget,
-            const CampaignOptions& options = {}, double seconds = 0) {
+            const CampaignOptions& options = {}, double seconds = 0, bool busy_machine = false) {
   Played played;
   played.campaign.id = "c";
   played.campaign.contract = "toy";
@@ -145,6 +145,7 @@ Played Play(const std::vector<Row>& rows, MemoryLedger& ledger, const Recorded& 
   CampaignHistory history;
   TableProposer proposer(rows);
   FakeClock clock;
+  clock.busy_machine = busy_machine;
   QuietProgress progress;
   const std::atomic<bool> interrupted{false};
   const Tools tools{builder, inspector, gate, timer, history, ledger, proposer, clock, progress, interrupted};
@@ -184,6 +185,20 @@ TEST(Campaign, EveryFateEndsWhereItShould) {
   EXPECT_EQ(played.campaign.stopped.why, "budget");
   EXPECT_TRUE(ledger.ended);
   EXPECT_TRUE(ledger.units_of_rejected.empty());
+}
+
+TEST(Campaign, WaitingForOtherProgramsIsNobodysWork) {
+  MemoryLedger ledger, of_busy;
+  Played quiet = Play(kRows, ledger, {}, 12);
+  const Played busy = Play(kRows, of_busy, {}, 12, {}, 0, true);
+  ASSERT_TRUE(quiet.status.ok() && busy.status.ok());
+  const double wall = busy.campaign.wall_seconds;
+  EXPECT_GT(wall, 0.1);
+  EXPECT_NEAR(busy.campaign.seconds_by_stage.at("waiting"), wall, 1e-9);
+  for (const auto& [stage, seconds] : busy.campaign.seconds_by_stage)
+    EXPECT_TRUE(stage == "waiting" || seconds == 0) << stage;
+  EXPECT_FALSE(quiet.campaign.seconds_by_stage.contains("waiting"));
+  EXPECT_GT(quiet.campaign.seconds_by_stage.at("screen"), 0);
 }
 
 TEST(Campaign, WhatDidNotPassIsNeverTimedRankedOrDecided) {

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <thread>
 
@@ -20,6 +21,8 @@ std::filesystem::path ClockFile() {
   const std::filesystem::path folder = ::access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
   return folder / "assay-clock.lock";
 }
+
+std::atomic<int64_t> g_waited_ns = 0;
 
 // Nothing when it is still held at `deadline`.
 Result<std::optional<UniqueFd>> Lock(const std::filesystem::path& file, int how, SteadyTime deadline) {
@@ -39,13 +42,16 @@ Result<std::optional<UniqueFd>> Lock(const std::filesystem::path& file, int how,
 // The turnstile is held only until the clock's own lock is.
 Result<std::optional<UniqueFd>> Through(const std::filesystem::path& file, int how,
                                         std::chrono::milliseconds patience) {
-  const SteadyTime deadline = std::chrono::steady_clock::now() + patience;
+  const SteadyTime start = std::chrono::steady_clock::now(), deadline = start + patience;
   ASSAY_TRY(const std::optional<UniqueFd> turnstile, Lock(file.string() + ".next", how, deadline));
-  if (!turnstile) return std::optional<UniqueFd>();
-  return Lock(file, how, deadline);
+  auto lock = turnstile ? Lock(file, how, deadline) : Result<std::optional<UniqueFd>>(std::optional<UniqueFd>());
+  g_waited_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  return lock;
 }
 
 }  // namespace
+
+std::chrono::nanoseconds MachineLease::Waited() { return std::chrono::nanoseconds(g_waited_ns.load()); }
 
 Result<std::optional<MachineLease>> MachineLease::Acquire(std::chrono::milliseconds patience) {
   return AcquireAt(ClockFile(), patience);

@@ -25,6 +25,8 @@ class MachineLease {
                                                        std::chrono::milliseconds patience);
   static Result<std::optional<MachineLease>> ShareAt(const std::filesystem::path& file,
                                                      std::chrono::milliseconds patience);
+  // What this process has spent on waiting, in all its threads.
+  static std::chrono::nanoseconds Waited();
   MachineLease(MachineLease&&) noexcept = default;
   MachineLease& operator=(MachineLease&&) noexcept = default;
 

@@ -30,6 +30,17 @@ TEST(MachineLease, HasOneHolder) {
   EXPECT_TRUE(third.value().has_value());
 }
 
+TEST(MachineLease, TellsWhatWasSpentOnWaiting) {
+  auto folder = TemporaryFolder::Create("assay-lease");
+  ASSERT_TRUE(folder.ok());
+  const auto file = folder.value().path() / "clock.lock";
+  const auto first = MachineLease::AcquireAt(file, milliseconds(0));
+  ASSERT_TRUE(first.ok() && first.value().has_value());
+  const auto before = MachineLease::Waited();
+  ASSERT_FALSE(MachineLease::ShareAt(file, milliseconds(30)).value().has_value());
+  EXPECT_GE(MachineLease::Waited() - before, milliseconds(30));
+}
+
 TEST(MachineLease, IsAnErrorWhereNoFileCanBe) {
   EXPECT_FALSE(MachineLease::AcquireAt("/nonexistent/folder/clock.lock", milliseconds(0)).ok());
 }

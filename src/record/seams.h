@@ -145,6 +145,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual std::chrono::nanoseconds Now() = 0;
+  // What has so far been spent on waiting until other programs leave this machine to us: time that passes, but no work.
+  virtual std::chrono::nanoseconds Waited() { return std::chrono::nanoseconds(0); }
 };
 
 // What a campaign tells a watcher while it runs.

@@ -181,7 +181,8 @@ std::string FloorShare(const Incumbent& i) {
 
 std::string SpentText(const Campaign& campaign) {
   const std::map<std::string, std::string> words = {{"crown", "exam and decision"},
-                                                    {"promote", "verification and ranking"}};
+                                                    {"promote", "verification and ranking"},
+                                                    {"waiting", "waiting for other programs"}};
   std::vector<std::pair<std::string, double>> stages(campaign.seconds_by_stage.begin(),
                                                      campaign.seconds_by_stage.end());
   std::ranges::stable_sort(stages, std::greater<>{}, &std::pair<std::string, double>::second);

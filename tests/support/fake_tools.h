@@ -151,7 +151,9 @@ class FakeTimer : public Timer {
 
 class FakeClock : public Clock {
  public:
+  bool busy_machine = false;  // all time goes by waiting for others
   std::chrono::nanoseconds Now() override { return now_ += std::chrono::milliseconds(1); }
+  std::chrono::nanoseconds Waited() override { return busy_machine ? now_ : std::chrono::nanoseconds(0); }
 
  private:
   std::chrono::nanoseconds now_{0};

@@ -15,6 +15,7 @@
 #include "language/cpp/directives.h"
 #include "language/cpp/toolchain.h"
 #include "measure/environment.h"
+#include "measure/lease.h"
 #include "sandbox/walls.h"
 
 namespace assay {
@@ -191,5 +192,6 @@ Result<Machine> MachineHere() {
 }
 
 std::chrono::nanoseconds SystemClock::Now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+std::chrono::nanoseconds SystemClock::Waited() { return MachineLease::Waited(); }
 
 }  // namespace assay

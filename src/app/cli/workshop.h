@@ -75,6 +75,7 @@ Result<Machine> MachineHere();
 class SystemClock : public Clock {
  public:
   std::chrono::nanoseconds Now() override;
+  std::chrono::nanoseconds Waited() override;
 };
 
 }  // namespace assay
