@@ -52,6 +52,8 @@ UnitLimits UnitLimits::OfThisMachine() {
 
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, int64_t warm_bytes, const UnitLimits& limits) {
   if (fastest_seconds >= limits.alone_seconds) return 1;
+  if (warm_bytes == 0 && bytes_per_call >= limits.cold_alone_bytes && fastest_seconds >= limits.cold_alone_seconds)
+    return 1;
   const int64_t bytes = std::max<int64_t>(bytes_per_call, 1);
   int64_t most = std::min<int64_t>(limits.most_calls, limits.slot_bytes / bytes);
   // A call that overflows the cache by itself is no colder in company.
