@@ -72,17 +72,25 @@ Status KernelTimer::State::Prepare(const Contract& asked) {
   return Ok();
 }
 
+static Error OthersAreBusy(std::chrono::milliseconds patience) {
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("others have been timing, building or checking on this machine for {}; wait for them or stop them",
+                  Seconds(std::chrono::duration<double>(patience).count()))};
+}
+
 Result<MachineLease> KernelTimer::State::Lease() {
   auto lease = options.lease_file ? MachineLease::AcquireAt(*options.lease_file, options.lease_patience)
                                   : MachineLease::Acquire(options.lease_patience);
   if (!lease.ok()) return std::move(lease).error();
-  if (!lease.value()) {
-    return Error{
-        ErrorCode::kUnavailable,
-        fmt::format("others have been timing, building or checking on this machine for {}; wait for them or stop them",
-                    Seconds(std::chrono::duration<double>(options.lease_patience).count()))};
-  }
+  if (!lease.value()) return OthersAreBusy(options.lease_patience);
   return *std::move(lease).value();
+}
+
+Status KernelTimer::State::GiveWay(MachineLease& lease) const {
+  ASSAY_TRY(const bool back, lease.GiveWay(options.lease_patience));
+  if (!back) return OthersAreBusy(options.lease_patience);
+  return Ok();
 }
 
 Result<RunRates*> KernelTimer::State::RatesFor(int threads) {

@@ -23,6 +23,7 @@ struct KernelTimer::State {
   // runners have seen.
   Status Prepare(const Contract& contract);
   Result<MachineLease> Lease();
+  Status GiveWay(MachineLease& lease) const;
   // Of the contract's unit.  Null when calibration is off.
   Result<RunRates*> RatesFor(int threads);
   Result<RunRates> MeasuredRates(int threads, const std::string& unit) const;
@@ -47,13 +48,16 @@ struct KernelTimer::State {
   bool control_found = false;                             // a planted 3 % was found in this session
 };
 
-// Seconds since it was made.
+// Seconds since it was made, less those that went by in waiting for other programs.
 class Stopwatch {
  public:
-  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double Seconds() const { return std::chrono::duration<double>(Now() - start_).count(); }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  static std::chrono::nanoseconds Now() {
+    return std::chrono::steady_clock::now().time_since_epoch() - MachineLease::Waited();
+  }
+  std::chrono::nanoseconds start_ = Now();
 };
 
 Rejected RefusedWhileTimed(Reason reason, std::string check, std::string evidence);

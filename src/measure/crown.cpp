@@ -35,7 +35,8 @@ class Crowning {
   // `sequences`: the contract's are among the references.
   Crowning(KernelTimer::State& state, const Artifact& winner, std::span<const Verified> references, bool sequences,
            double most_seconds);
-  Result<BenchOutcome> Run();
+  // Gives way to other programs between groups.
+  Result<BenchOutcome> Run(MachineLease& lease);
   const std::optional<std::pair<std::string, Rejected>>& dropped_arm() const { return dropped_arm_; }
 
  private:
@@ -412,7 +413,7 @@ DecisionReport Crowning::Report(const Evidence& evidence) {
   return report;
 }
 
-Result<BenchOutcome> Crowning::Run() {
+Result<BenchOutcome> Crowning::Run(MachineLease& lease) {
   ASSAY_TRY(RunRates* const seen, state_.RatesFor(state_.courses.front().threads));
   // The same run's own rates: its medians start anew, the best ever seen stays the best.
   if (seen != nullptr) rates_ = seen->Anew();
@@ -421,6 +422,7 @@ Result<BenchOutcome> Crowning::Run() {
   if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
   Evidence evidence = DecideFromUnits(units_, design_);
   while (!evidence.settled) {
+    ASSAY_TRY_STATUS(state_.GiveWay(lease));
     const bool full = evidence.census_due == 0 && evidence.regimes_due.empty();
     ASSAY_TRY_STATUS(full ? RunGroup() : RunCensus(evidence));
     if (refused_) return BenchOutcome{.outcome = std::move(*refused_), .rejected_arm = design_.winner};
@@ -441,20 +443,20 @@ Result<BenchOutcome> Crowning::Run() {
 
 Result<DecideOutcome> KernelTimer::Decide(const Contract& contract, const Examined& winner,
                                           std::span<const Verified> references, double most_seconds) {
-  ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY(MachineLease lease, state_->Lease());
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   Crowning crowning(*state_, winner.artifact(), references, true, most_seconds);
-  ASSAY_TRY(BenchOutcome decided, crowning.Run());
+  ASSAY_TRY(BenchOutcome decided, crowning.Run(lease));
   return std::move(decided.outcome);
 }
 
 Result<KernelTimer::BenchOutcome> KernelTimer::Bench(const Contract& contract, const Verified& a, const Verified& b) {
-  ASSAY_TRY(const MachineLease lease, state_->Lease());
+  ASSAY_TRY(MachineLease lease, state_->Lease());
   ASSAY_TRY_STATUS(state_->Prepare(contract));
   // Each comparison is a run of its own, which has to find its own planted slowdown.
   state_->control_found = false;
   Crowning crowning(*state_, a.artifact(), {&b, 1}, false, 0);
-  ASSAY_TRY(BenchOutcome decided, crowning.Run());
+  ASSAY_TRY(BenchOutcome decided, crowning.Run(lease));
   // Without B there is nothing that was compared.
   if (const auto& dropped = crowning.dropped_arm(); dropped && std::holds_alternative<DecisionReport>(decided.outcome))
     return BenchOutcome{.outcome = dropped->second, .rejected_arm = dropped->first};

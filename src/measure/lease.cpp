@@ -65,14 +65,28 @@ Result<std::optional<MachineLease>> MachineLease::AcquireAt(const std::filesyste
                                                             std::chrono::milliseconds patience) {
   ASSAY_TRY(std::optional<UniqueFd> lock, Through(file, LOCK_EX, patience));
   if (!lock) return std::optional<MachineLease>();
-  return std::optional<MachineLease>(MachineLease(*std::move(lock)));
+  return std::optional<MachineLease>(MachineLease(file, *std::move(lock)));
 }
 
 Result<std::optional<MachineLease>> MachineLease::ShareAt(const std::filesystem::path& file,
                                                           std::chrono::milliseconds patience) {
   ASSAY_TRY(std::optional<UniqueFd> lock, Through(file, LOCK_SH, patience));
   if (!lock) return std::optional<MachineLease>();
-  return std::optional<MachineLease>(MachineLease(*std::move(lock)));
+  return std::optional<MachineLease>(MachineLease(file, *std::move(lock)));
+}
+
+Result<bool> MachineLease::GiveWay(std::chrono::milliseconds patience) {
+  {
+    // Who waits holds the turnstile.
+    ASSAY_TRY(const std::optional<UniqueFd> turnstile,
+              Lock(path_.string() + ".next", LOCK_EX, std::chrono::steady_clock::now()));
+    if (turnstile) return true;
+  }
+  file_ = UniqueFd();
+  ASSAY_TRY(std::optional<UniqueFd> lock, Through(path_, LOCK_EX, patience));
+  if (!lock) return false;
+  file_ = *std::move(lock);
+  return true;
 }
 
 }  // namespace assay

@@ -25,13 +25,17 @@ class MachineLease {
                                                        std::chrono::milliseconds patience);
   static Result<std::optional<MachineLease>> ShareAt(const std::filesystem::path& file,
                                                      std::chrono::milliseconds patience);
+  // Between two groups of one decision: whoever waits has a turn, and then it is ours again; at once when nobody waits.
+  // False when it could not be had again within `patience`: it is nobody's then.
+  Result<bool> GiveWay(std::chrono::milliseconds patience);
   // What this process has spent on waiting, in all its threads.
   static std::chrono::nanoseconds Waited();
   MachineLease(MachineLease&&) noexcept = default;
   MachineLease& operator=(MachineLease&&) noexcept = default;
 
  private:
-  explicit MachineLease(UniqueFd file) : file_(std::move(file)) {}
+  MachineLease(std::filesystem::path path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+  std::filesystem::path path_;
   UniqueFd file_;  // closing it releases the lock, even when the process is killed
 };
 

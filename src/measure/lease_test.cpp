@@ -41,6 +41,45 @@ TEST(MachineLease, TellsWhatWasSpentOnWaiting) {
   EXPECT_GE(MachineLease::Waited() - before, milliseconds(30));
 }
 
+TEST(MachineLease, GivesWayToWhoWaitsAndHasItAgain) {
+  auto folder = TemporaryFolder::Create("assay-lease");
+  ASSERT_TRUE(folder.ok());
+  const auto file = folder.value().path() / "clock.lock";
+  auto timing = MachineLease::AcquireAt(file, milliseconds(0));
+  ASSERT_TRUE(timing.ok() && timing.value().has_value());
+  // Nobody waits: nothing is given away.
+  ASSERT_TRUE(timing.value()->GiveWay(milliseconds(0)).value());
+  EXPECT_FALSE(MachineLease::ShareAt(file, milliseconds(0)).value().has_value());
+  std::atomic<bool> built{false};
+  std::thread builder([&] {
+    const auto share = MachineLease::ShareAt(file, milliseconds(60'000));
+    built = share.ok() && share.value().has_value();
+  });
+  while (!built) ASSERT_TRUE(timing.value()->GiveWay(milliseconds(60'000)).value());
+  builder.join();
+  EXPECT_FALSE(MachineLease::ShareAt(file, milliseconds(0)).value().has_value());
+}
+
+TEST(MachineLease, WhoGaveWayAndDoesNotGetItBackIsTold) {
+  auto folder = TemporaryFolder::Create("assay-lease");
+  ASSERT_TRUE(folder.ok());
+  const auto file = folder.value().path() / "clock.lock";
+  auto timing = MachineLease::AcquireAt(file, milliseconds(0));
+  ASSERT_TRUE(timing.ok() && timing.value().has_value());
+  std::atomic<bool> done{false}, holds{false};
+  std::thread builder([&] {
+    const auto share = MachineLease::ShareAt(file, milliseconds(60'000));
+    holds = share.ok() && share.value().has_value();
+    while (!done) std::this_thread::sleep_for(milliseconds(1));
+  });
+  bool mine = true;
+  while (!holds && mine) mine = timing.value()->GiveWay(milliseconds(200)).value();
+  EXPECT_FALSE(mine);
+  done = true;
+  builder.join();
+  EXPECT_TRUE(holds);
+}
+
 TEST(MachineLease, IsAnErrorWhereNoFileCanBe) {
   EXPECT_FALSE(MachineLease::AcquireAt("/nonexistent/folder/clock.lock", milliseconds(0)).ok());
 }

@@ -37,17 +37,38 @@ double AnswersOf(const Contract& contract, const Shape& shape) {
   return answers;
 }
 
-int64_t SlicesToAudit(const Contract& contract, const Shape& shape, int64_t fewest) {
-  const int64_t count = SliceCount(contract, shape);
-  const auto operations = Operations(contract, shape);
-  if (!operations.ok() || count == 0) return std::min(count, fewest);
-  const double work = std::max(operations.value(), kOperationsPerAnswer * AnswersOf(contract, shape));
-  const double of_one = std::max(work / static_cast<double>(count), 1.0);
-  return std::min(count, std::clamp(static_cast<int64_t>(kAuditedOperations / of_one), fewest, kMostSlices));
+// Calls of one unit that are compared with the reference; fewer where the slices of one are that many times
+// kAuditedOperations.
+constexpr size_t kAuditedCalls = 3;
+constexpr double kCostly = 4;
+
+struct AuditPlan {
+  int64_t slices = 0;
+  size_t calls = kAuditedCalls;
+};
+
+// An index is judged by the keys of all that it chose from, and each of these costs what an answer costs.
+bool Ranks(const Contract& contract) {
+  return std::ranges::any_of(contract.tensors, [](const Tensor& tensor) {
+    return tensor.role != Role::kIn && tensor.compare && tensor.compare->kind == CompareClass::kIndex;
+  });
 }
 
-// Calls of one unit that are compared with the reference.
-constexpr size_t kAuditedCalls = 3;
+AuditPlan PlanOf(const Contract& contract, const Shape& shape, int64_t fewest) {
+  const int64_t count = SliceCount(contract, shape);
+  const auto operations = Operations(contract, shape);
+  if (!operations.ok() || count == 0) return {.slices = std::min(count, fewest)};
+  const double of_operations = operations.value() * (Ranks(contract) ? kOperationsPerAnswer : 1);
+  const double work = std::max(of_operations, kOperationsPerAnswer * AnswersOf(contract, shape));
+  const double of_one = std::max(work / static_cast<double>(count), 1.0);
+  AuditPlan plan;
+  plan.slices = std::min(count, std::clamp(static_cast<int64_t>(kAuditedOperations / of_one), fewest, kMostSlices));
+  const double of_call = of_one * static_cast<double>(plan.slices);
+  const double affordable = static_cast<double>(kAuditedCalls) * kCostly * kAuditedOperations / of_call;
+  plan.calls = static_cast<size_t>(std::clamp(affordable, 1.0, static_cast<double>(kAuditedCalls)));
+  return plan;
+}
+
 // Words of each output of the other calls that are looked at.
 constexpr int kLooks = 4;
 // Poison has a NaN's exponent in each of its four parts; arithmetic makes no such word.
@@ -141,14 +162,18 @@ Result<std::optional<Rejected>> SliceAuditor::Audit(std::span<const TimedCall> c
   // Which calls of a unit are compared is drawn now, after its end: a short kernel has 64 calls in a
   // unit, and comparing each would cost a hundred times what it measures.
   std::set<size_t> drawn;
-  while (drawn.size() < std::min(calls.size(), kAuditedCalls)) drawn.insert(state_->stream.Below(calls.size()));
+  const auto plan_of = [](const TimedCall& call) {
+    return PlanOf(*call.contract, *call.shape, call.found ? kFewestFound : kFewestSlices);
+  };
+  const size_t most_calls = calls.empty() ? 0 : std::min(calls.size(), plan_of(calls.front()).calls);
+  while (drawn.size() < most_calls) drawn.insert(state_->stream.Below(calls.size()));
   for (size_t c = 0; c < calls.size(); ++c) {
     const TimedCall& call = calls[c];
     // Whoever leaves out whole calls leaves poison behind: a look at all of them is cheap.
     if (!drawn.contains(c) && !LooksSkipped(call, state_->stream)) continue;
     const Contract& contract = *call.contract;
-    const int64_t most = SlicesToAudit(contract, *call.shape, call.found ? kFewestFound : kFewestSlices);
-    const std::vector<int64_t> slices = SecretSlices(SliceCount(contract, *call.shape), most, state_->stream);
+    const std::vector<int64_t> slices =
+        SecretSlices(SliceCount(contract, *call.shape), plan_of(call).slices, state_->stream);
     if (slices.empty()) continue;
     ASSAY_TRY(Reference* const reference, state_->ReferenceOf(contract));
     // Elements have bounds for their worst case.  What is as precise as an honest kernel is known of values that the

@@ -17,7 +17,7 @@ namespace assay {
 
 // Changes whenever an old verdict might come out differently: part of the key under which
 // admissions and verdicts are kept.
-inline constexpr std::string_view kGateVersion = "8";
+inline constexpr std::string_view kGateVersion = "9";
 
 struct GateOptions {
   Seed seed;                                           // never enters a candidate's process
