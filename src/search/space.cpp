@@ -2,146 +2,164 @@
 #include "search/space.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/check.h"
 
 namespace assay {
 namespace {
 
-// Draws before a family counts as (nearly) empty; a space whose legal share is below this wants
-// enumeration, which the search over larger spaces brings.
-constexpr int kDraws = 20'000;
-
-Value ToValue(const Knob& knob, const std::string& text) {
-  if (!knob.integers) return Value{text};
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return Value{number};
-}
-
-// The knob values of one point under their names, as expressions see them.
-class PointNames {
- public:
-  PointNames(const Template& family, const Point& point) {
-    values_.reserve(family.knobs.size());
-    for (size_t i = 0; i < family.knobs.size(); ++i) {
-      values_.emplace_back(family.knobs[i].name, ToValue(family.knobs[i], family.knobs[i].values[point.knobs[i]]));
-    }
-  }
-  const Value* Find(std::string_view name) const {
-    for (const auto& [known, value] : values_) {
-      if (known == name) return &value;
-    }
-    return nullptr;
-  }
-
- private:
-  std::vector<std::pair<std::string_view, Value>> values_;
-};
-
-bool Holds(const Expression& condition, const PointNames& names) {
-  const Result<bool> value = condition.EvaluateCondition([&](std::string_view name) { return names.Find(name); });
-  // A condition that cannot be evaluated at a point (division by zero) excludes the point.
-  return value.ok() && value.value();
-}
-
-size_t DefaultIndex(const Knob& knob) {
-  const auto at = std::find(knob.values.begin(), knob.values.end(), knob.default_value);
-  return at == knob.values.end() ? 0 : static_cast<size_t>(at - knob.values.begin());
-}
+// Tries for a legal change: where a neighbourhood has one, so many find it.
+constexpr int kTries = 400;
 
 }  // namespace
+
+int Distance(const Point& a, const Point& b) {
+  ASSAY_CHECK(a.at.size() == b.at.size());
+  int differing = 0;
+  for (size_t d = 0; d < a.at.size(); ++d) differing += a.at[d] != b.at[d] ? 1 : 0;
+  return differing;
+}
 
 Result<Space> Space::Make(std::vector<Template> templates) {
   if (templates.empty())
     return Error{ErrorCode::kInvalidInput, "the contract has no templates to search; add a file to its templates/"};
-  Space space(std::move(templates));
-  Stream stream(Seed::FromNumber(0).Derive("space"));
-  for (size_t f = 0; f < space.families(); ++f) {
-    if (!space.Defaults(f) && !space.Random(f, stream)) {
-      return Error{ErrorCode::kInvalidInput,
-                   space.family(f).path.string() +
-                       ": no legal point was found; its assay:when conditions contradict each other"};
+  Space space;
+  for (Template& source : templates) {
+    Family family;
+    auto legal = LegalSet::Of(source);
+    if (!legal.ok()) {
+      return Error{legal.error().code, source.path.string() + ": " + legal.error().message};
     }
+    family.legal = std::move(legal).value();
+    for (const Knob& knob : source.knobs) family.dimensions.push_back({knob.name, knob.values.size(), knob.integers});
+    for (const FlagGroup& group : source.flags) {
+      family.dimensions.push_back({"flag " + group.options.front(), group.options.size(), false});
+      family.choices *= group.options.size();
+    }
+    family.source = std::move(source);
+    space.families_.push_back(std::move(family));
   }
   return space;
 }
 
-Point Space::Normalised(Point point) const {
-  const Template& family = templates_[point.family];
-  const PointNames names(family, point);
-  for (size_t i = 0; i < family.knobs.size(); ++i) {
-    const Knob& knob = family.knobs[i];
-    if (knob.only_if && !Holds(*knob.only_if, names)) point.knobs[i] = DefaultIndex(knob);
+std::optional<uint64_t> Space::size(size_t family) const {
+  const Family& f = families_[family];
+  if (!f.legal.enumerated()) return std::nullopt;
+  return f.legal.size() * f.choices;
+}
+
+std::optional<uint64_t> Space::size() const {
+  uint64_t all = 0;
+  for (size_t f = 0; f < families(); ++f) {
+    const auto one = size(f);
+    if (!one) return std::nullopt;
+    all += *one;
+  }
+  return all;
+}
+
+Point Space::At(size_t family, uint64_t index) const {
+  const Family& f = families_[family];
+  ASSAY_CHECK(f.legal.enumerated() && index < f.legal.size() * f.choices);
+  Point point{family, {}};
+  const std::span<const uint16_t> knobs = f.legal.At(index / f.choices);
+  point.at.assign(knobs.begin(), knobs.end());
+  uint64_t choice = index % f.choices;
+  for (const FlagGroup& group : f.source.flags) {
+    point.at.push_back(static_cast<uint16_t>(choice % group.options.size()));
+    choice /= group.options.size();
   }
   return point;
 }
 
 bool Space::Legal(const Point& point) const {
-  const Template& family = templates_[point.family];
-  const PointNames names(family, point);
-  return std::all_of(family.when.begin(), family.when.end(),
-                     [&](const Expression& when) { return Holds(when, names); });
+  const Family& f = families_[point.family];
+  return f.legal.Contains(std::span<const uint16_t>(point.at).first(f.source.knobs.size()));
 }
 
 std::optional<Point> Space::Defaults(size_t family) const {
-  Point point{family, {}, std::vector<size_t>(templates_[family].flags.size(), 0)};
-  for (const Knob& knob : templates_[family].knobs) point.knobs.push_back(DefaultIndex(knob));
+  const Template& t = families_[family].source;
+  Point point{family, {}};
+  for (const Knob& knob : t.knobs) {
+    const auto at = std::find(knob.values.begin(), knob.values.end(), knob.default_value);
+    point.at.push_back(at == knob.values.end() ? uint16_t{0} : static_cast<uint16_t>(at - knob.values.begin()));
+  }
+  point.at.resize(point.at.size() + t.flags.size(), 0);
   if (!Legal(point)) return std::nullopt;
   return point;
 }
 
 std::optional<Point> Space::Random(size_t family, Stream& stream) const {
-  const Template& t = templates_[family];
-  for (int draw = 0; draw < kDraws; ++draw) {
-    Point point{family, {}, {}};
-    for (const Knob& knob : t.knobs) point.knobs.push_back(stream.Below(knob.values.size()));
-    for (const FlagGroup& group : t.flags) point.flags.push_back(stream.Below(group.options.size()));
-    point = Normalised(std::move(point));
-    if (Legal(point)) return point;
-  }
-  return std::nullopt;
+  const Family& f = families_[family];
+  auto knobs = f.legal.Random(stream);
+  if (!knobs) return std::nullopt;
+  Point point{family, *std::move(knobs)};
+  for (const FlagGroup& group : f.source.flags)
+    point.at.push_back(static_cast<uint16_t>(stream.Below(group.options.size())));
+  return point;
 }
 
 std::optional<Point> Space::Random(Stream& stream) const { return Random(stream.Below(families()), stream); }
 
+std::optional<Point> Space::With(const Point& point, size_t dimension, size_t value) const {
+  const Family& f = families_[point.family];
+  Point changed = point;
+  changed.at[dimension] = static_cast<uint16_t>(value);
+  f.legal.Normalise(std::span<uint16_t>(changed.at).first(f.source.knobs.size()));
+  if (changed == point || !Legal(changed)) return std::nullopt;
+  return changed;
+}
+
 std::optional<Point> Space::Mutate(const Point& from, int changes, bool step, Stream& stream) const {
-  const Template& t = templates_[from.family];
-  const size_t dimensions = t.knobs.size() + t.flags.size();
-  if (dimensions == 0) return std::nullopt;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  const Family& f = families_[from.family];
+  if (f.dimensions.empty()) return std::nullopt;
+  for (int draw = 0; draw < kTries; ++draw) {
     Point point = from;
     for (int change = 0; change < changes; ++change) {
-      const size_t d = stream.Below(dimensions);
-      const bool is_knob = d < t.knobs.size();
-      size_t& index = is_knob ? point.knobs[d] : point.flags[d - t.knobs.size()];
-      const size_t count = is_knob ? t.knobs[d].values.size() : t.flags[d - t.knobs.size()].options.size();
-      if (is_knob && step && t.knobs[d].integers && count > 1) {
-        const bool up = index == 0 || (index + 1 < count && stream.Below(2) == 0);
-        index = up ? index + 1 : index - 1;
+      const size_t d = stream.Below(f.dimensions.size());
+      const Dimension& dimension = f.dimensions[d];
+      uint16_t& index = point.at[d];
+      if (step && dimension.ordered && dimension.count > 1) {
+        const bool up = index == 0 || (index + size_t{1} < dimension.count && stream.Below(2) == 0);
+        index = static_cast<uint16_t>(up ? index + 1 : index - 1);
       } else {
-        index = stream.Below(count);
+        index = static_cast<uint16_t>(stream.Below(dimension.count));
       }
     }
-    point = Normalised(std::move(point));
+    f.legal.Normalise(std::span<uint16_t>(point.at).first(f.source.knobs.size()));
     if (point != from && Legal(point)) return point;
   }
   return std::nullopt;
 }
 
+std::vector<Point> Space::Neighbours(const Point& from) const {
+  std::vector<Point> found;
+  const std::vector<Dimension>& dimensions = families_[from.family].dimensions;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    for (size_t value = 0; value < dimensions[d].count; ++value) {
+      if (value == from.at[d]) continue;
+      if (auto point = With(from, d, value)) found.push_back(*std::move(point));
+    }
+  }
+  return found;
+}
+
 Candidate Space::ToCandidate(const Point& point) const {
-  const Template& t = templates_[point.family];
-  const PointNames names(t, point);
+  const Family& f = families_[point.family];
+  const Template& t = f.source;
   Candidate candidate;
   candidate.language = t.language;
   candidate.template_name = t.name;
   candidate.source = t.source;
+  candidate.source_hash = t.source_hash;
+  const std::vector<bool> on = f.legal.SwitchedOn(std::span<const uint16_t>(point.at).first(t.knobs.size()));
   for (size_t i = 0; i < t.knobs.size(); ++i) {
     const Knob& knob = t.knobs[i];
     candidate.defaults[knob.name] = knob.default_value;
-    if (!knob.only_if || Holds(*knob.only_if, names)) candidate.knobs[knob.name] = knob.values[point.knobs[i]];
+    if (on[i]) candidate.knobs[knob.name] = knob.values[point.at[i]];
   }
   for (size_t i = 0; i < t.flags.size(); ++i) {
-    const std::string& option = t.flags[i].options[point.flags[i]];
+    const std::string& option = t.flags[i].options[point.at[t.knobs.size() + i]];
     if (option != "none") candidate.flags.push_back(option);
   }
   return NamedByContent(std::move(candidate));
@@ -149,15 +167,15 @@ Candidate Space::ToCandidate(const Point& point) const {
 
 std::optional<Point> Space::PointOf(const Candidate& candidate) const {
   for (size_t f = 0; f < families(); ++f) {
-    const Template& t = templates_[f];
+    const Template& t = family(f);
     if (t.source_hash != candidate.source_hash) continue;
-    Point point{f, {}, {}};
+    Point point{f, {}};
     for (const Knob& knob : t.knobs) {
       const auto given = candidate.knobs.find(knob.name);
       const std::string& value = given == candidate.knobs.end() ? knob.default_value : given->second;
       const auto at = std::find(knob.values.begin(), knob.values.end(), value);
       if (at == knob.values.end()) return std::nullopt;
-      point.knobs.push_back(static_cast<size_t>(at - knob.values.begin()));
+      point.at.push_back(static_cast<uint16_t>(at - knob.values.begin()));
     }
     for (const FlagGroup& group : t.flags) {
       const auto at = std::find_if(group.options.begin(), group.options.end(), [&](const std::string& option) {
@@ -166,7 +184,7 @@ std::optional<Point> Space::PointOf(const Candidate& candidate) const {
       const auto none = std::find(group.options.begin(), group.options.end(), "none");
       const auto chosen = at != group.options.end() ? at : none;
       if (chosen == group.options.end()) return std::nullopt;
-      point.flags.push_back(static_cast<size_t>(chosen - group.options.begin()));
+      point.at.push_back(static_cast<uint16_t>(chosen - group.options.begin()));
     }
     return point;
   }
