@@ -30,13 +30,17 @@ std::vector<Setting> All(const LegalSet& set) {
   return all;
 }
 
-// Against the plain product of all values: conditions on two, on three knobs, a knob that hangs on another one, which is
-// written behind it, and one that hangs on that.
+// Against the plain product of all values: conditions on two, on three knobs, a knob that hangs on another one, which
+// is written behind it, and one that hangs on that.
 TEST(LegalSet, IsWhatThePlainProductLeaves) {
   Template t;
-  t.knobs = {Numbers("AA", 0, 3, "BB > 2"), Numbers("BB", 0, 5), Numbers("CC", 0, 4), Numbers("DD", 0, 3, "AA == 2"),
+  t.knobs = {Numbers("AA", 0, 3, "BB > 2"),
+             Numbers("BB", 0, 5),
+             Numbers("CC", 0, 4),
+             Numbers("DD", 0, 3, "AA == 2"),
              {"WORD", {"none", "some"}, false, "none", {}}};
-  t.when = {Parse("BB + CC != 6"), Parse("AA * CC <= 6"), Parse("WORD == 'none' or CC % 2 == 0"), Parse("DD != CC or DD == 0")};
+  t.when = {Parse("BB + CC != 6"), Parse("AA * CC <= 6"), Parse("WORD == 'none' or CC % 2 == 0"),
+            Parse("DD != CC or DD == 0")};
   std::vector<Setting> expected;
   for (uint16_t a = 0; a < 4; ++a)
     for (uint16_t b = 0; b < 6; ++b)
@@ -77,8 +81,7 @@ TEST(LegalSet, DrawsAreUniformOverLegalSettings) {
 TEST(LegalSet, ConditionsAreLookedAtAsSoonAsTheyCanBe) {
   Template t;
   for (int k = 0; k < 12; ++k) t.knobs.push_back(Numbers(("K" + std::to_string(k)).c_str(), 0, 9));
-  for (int k = 0; k + 1 < 12; ++k)
-    t.when.push_back(Parse("K" + std::to_string(k) + " == K" + std::to_string(k + 1)));
+  for (int k = 0; k + 1 < 12; ++k) t.when.push_back(Parse("K" + std::to_string(k) + " == K" + std::to_string(k + 1)));
   const auto set = LegalSet::Of(t);
   ASSERT_TRUE(set.ok());
   ASSERT_TRUE(set.value().enumerated());

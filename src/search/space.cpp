@@ -132,6 +132,20 @@ std::optional<Point> Space::Mutate(const Point& from, int changes, bool step, St
   return std::nullopt;
 }
 
+std::optional<Point> Space::Cross(const Point& a, const Point& b, Stream& stream) const {
+  ASSAY_CHECK(a.family == b.family);
+  const Family& f = families_[a.family];
+  for (int draw = 0; draw < kTries; ++draw) {
+    Point point = a;
+    for (size_t d = 0; d < point.at.size(); ++d) {
+      if (stream.Below(2) == 1) point.at[d] = b.at[d];
+    }
+    f.legal.Normalise(std::span<uint16_t>(point.at).first(f.source.knobs.size()));
+    if (point != a && point != b && Legal(point)) return point;
+  }
+  return std::nullopt;
+}
+
 std::vector<Point> Space::Neighbours(const Point& from) const {
   std::vector<Point> found;
   const std::vector<Dimension>& dimensions = families_[from.family].dimensions;

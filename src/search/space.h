@@ -57,6 +57,8 @@ class Space {
   Point At(size_t family, uint64_t index) const;
   // `changes` dimensions of `from` take another value; with `step`, ordered ones go to a neighbour.
   std::optional<Point> Mutate(const Point& from, int changes, bool step, Stream& stream) const;
+  // Each dimension from one of two points of a family, at random; nothing when no legal point came that is neither.
+  std::optional<Point> Cross(const Point& a, const Point& b, Stream& stream) const;
   // Every legal point that differs from `from` in the value of one dimension, and in what that switches on or off.
   std::vector<Point> Neighbours(const Point& from) const;
   // `point` with one value changed, and what that switches off at its default; nothing when that is not legal.

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "search/strategy/explorers_refiners.h"
+#include "search/strategy/mix.h"
 #include "search/strategy/random.h"
 
 namespace assay {
@@ -18,6 +19,7 @@ std::unique_ptr<Proposer> Make(const Space& space, const Seed& seed) {
 std::vector<StrategyEntry> Strategies() {
   return {{"three-explorers-seven-refiners", "3 random legal points and 7 mutations of the best, of every ten",
            &Make<ExplorersRefiners>},
+          {"mix", "a model of time and failure, local moves around several elites, random points", &Make<Mix>},
           {"random", "random legal points without replacement", &Make<RandomStrategy>}};
 }
 

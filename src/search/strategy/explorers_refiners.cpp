@@ -3,8 +3,7 @@
 
 namespace assay {
 
-std::optional<RoundProposer::Slot> ExplorersRefiners::Fill(const Standing& standing, size_t index,
-                                                           Stream& stream) const {
+std::optional<RoundProposer::Slot> ExplorersRefiners::Fill(const Standing& standing, size_t index, Stream& stream) {
   // Explorers are spread over the ten places (0, 3, 6), so that every round has both kinds.
   const size_t place = index % 10;
   const bool explorer = place == 0 || place == 3 || place == 6;

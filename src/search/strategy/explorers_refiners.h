@@ -13,7 +13,7 @@ class ExplorersRefiners : public RoundProposer {
   std::string name() const override { return "three-explorers-seven-refiners"; }
 
  protected:
-  std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) const override;
+  std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) override;
 };
 
 }  // namespace assay

@@ -4,7 +4,7 @@
 namespace assay {
 
 std::optional<RoundProposer::Slot> RandomStrategy::Fill(const Standing& /*standing*/, size_t /*index*/,
-                                                        Stream& stream) const {
+                                                        Stream& stream) {
   const std::optional<Point> point = space().Random(stream);
   if (!point) return std::nullopt;
   return Slot{*point, {}, "explorer"};

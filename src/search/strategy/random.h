@@ -12,7 +12,7 @@ class RandomStrategy : public RoundProposer {
   std::string name() const override { return "random"; }
 
  protected:
-  std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) const override;
+  std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) override;
 };
 
 }  // namespace assay

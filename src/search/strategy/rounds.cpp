@@ -13,10 +13,12 @@ Result<std::vector<Proposal>> RoundProposer::Propose(const Standing& standing, i
   std::set<Digest> known;
   for (const Attempt& attempt : attempts) known.insert(attempt.proposal.candidate.id);
   std::vector<Proposal> proposals;
+  Begin(standing, stream);
   const auto add = [&](const Slot& slot) {
     Proposal proposal{space_.ToCandidate(slot.point), slot.parents, slot.proposer, ""};
     if (!known.insert(proposal.candidate.id).second) return false;
     proposals.push_back(std::move(proposal));
+    Accepted(slot.point);
     return true;
   };
   for (size_t family = 0; family < space_.families() && static_cast<int>(proposals.size()) < count; ++family) {
