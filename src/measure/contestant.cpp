@@ -71,6 +71,7 @@ Result<Contestant::StartOutcome> Contestant::Start(const Spec& spec, const Group
                            .threads = spec.threads,
                            .slots = spec.slots,
                            .mode = spec.mode,
+                           .state = spec.state,
                            .lent = LentBy(spec.chain, p)};
     ASSAY_TRY(PartProcess::StartOutcome started, PartProcess::Start(std::move(part), draw, contestant.parts_));
     if (auto* rejected = std::get_if<Rejected>(&started)) {

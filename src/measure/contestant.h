@@ -47,6 +47,7 @@ class Contestant {
     int threads = 1;
     size_t slots = 2;  // at least one more than calls of a unit: the decoy
     WaitMode mode = WaitMode::kSleep;
+    CacheState state = CacheState::kHot;
   };
   using StartOutcome = std::variant<Contestant, Rejected>;
   // Error also when a neighbour does not start: it is nobody's candidate.

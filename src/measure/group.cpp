@@ -155,7 +155,8 @@ Result<Contestant::StartOutcome> GroupRunner::Group::Start(size_t arm, size_t sl
                             .whole_shape = &runner_.shape_,
                             .threads = options_.threads,
                             .slots = slots,
-                            .mode = mode()},
+                            .mode = mode(),
+                            .state = runner_.workload_.state},
                            draw_);
 }
 

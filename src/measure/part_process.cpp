@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "measure/caches.h"
+
 namespace assay {
 namespace {
 
@@ -57,7 +59,9 @@ Result<PartProcess::StartOutcome> PartProcess::Start(Spec spec, const GroupDraw&
   PartProcess process(std::move(spec), std::move(std::get<Instance>(started)));
   // The lower quartile: what a neighbour adds to a null unit must not be taken off a kernel's time.
   std::vector<int64_t> nulls(kNullUnits);
+  // What calls meet cold the protocol meets cold as well: the runner's code, its stack, the team's.
   for (int64_t& null : nulls) {
+    if (process.spec_.state == CacheState::kCold) ASSAY_TRY_STATUS(EmptyCaches({}, draw.cpus));
     ASSAY_TRY(null, NullUnit(process.instance_.session(), 1, process.spec_.mode));
   }
   std::sort(nulls.begin(), nulls.end());

@@ -42,6 +42,7 @@ class PartProcess {
     int threads = 1;
     size_t slots = 2;
     WaitMode mode = WaitMode::kSleep;
+    CacheState state = CacheState::kHot;
     std::vector<LentOutput> lent;  // what later parts read
   };
   using StartOutcome = std::variant<PartProcess, Rejected>;

@@ -52,10 +52,10 @@ UnitLimits UnitLimits::OfThisMachine() {
 
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, int64_t warm_bytes, const UnitLimits& limits) {
   if (fastest_seconds >= limits.alone_seconds) return 1;
-  if (warm_bytes == 0 && bytes_per_call >= limits.cold_alone_bytes && fastest_seconds >= limits.cold_alone_seconds)
-    return 1;
   const int64_t bytes = std::max<int64_t>(bytes_per_call, 1);
   int64_t most = std::min<int64_t>(limits.most_calls, limits.slot_bytes / bytes);
+  if (warm_bytes == 0 && bytes >= limits.cold_pair_bytes && fastest_seconds >= limits.cold_pair_seconds)
+    most = std::min<int64_t>(most, 2);
   // A call that overflows the cache by itself is no colder in company.
   if (warm_bytes > 0 && warm_bytes <= limits.hot_bytes) most = std::min(most, limits.hot_bytes / warm_bytes);
   const double wanted = std::ceil(limits.target_seconds / std::max(fastest_seconds, 1e-9));

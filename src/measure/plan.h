@@ -17,9 +17,9 @@ struct UnitLimits {
   double target_seconds = 3e-3;  // kernels of 2 ms and more are alone in their unit
   double alone_seconds = 2e-3;
   // Where nothing is to be warm and a call touches so much, filling, poisoning and flushing its slots takes twenty
-  // times as long as the call; a second one in the unit would double that and average no more than a second unit does.
-  double cold_alone_seconds = 0.5e-3;
-  int64_t cold_alone_bytes = int64_t{4} << 20;
+  // times as long as the call; more than two in a unit double that and average no more than another unit does.
+  double cold_pair_seconds = 0.5e-3;
+  int64_t cold_pair_bytes = int64_t{4} << 20;
   int most_calls = 64;
   int64_t slot_bytes = int64_t{256} << 20;  // of one arm
   int64_t hot_bytes = int64_t{16} << 20;    // half the last-level cache
@@ -28,8 +28,8 @@ struct UnitLimits {
   static UnitLimits OfThisMachine();
 };
 
-// How many calls share a unit: one for kernels of 2 ms and more and for large cold ones of 0.5 ms, else enough for the
-// target; never more than memory allows slots for.  What a call is to find in the cache (`warm_bytes`) also stops where
+// How many calls share a unit: one for kernels of 2 ms and more, at most two for large cold ones of 0.5 ms, else enough
+// for the target; never more than memory allows slots for.  What a call is to find in the cache (`warm_bytes`) also stops where
 // its slots would push each other out of the last level: else "hot" would mean memory for a kernel that happens to be
 // short.  The fastest arm decides for all, so that all meet their data in the same state.
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, int64_t warm_bytes, const UnitLimits& limits);
