@@ -29,9 +29,9 @@ struct UnitLimits {
 };
 
 // How many calls share a unit: one for kernels of 2 ms and more, at most two for large cold ones of 0.5 ms, else enough
-// for the target; never more than memory allows slots for.  What a call is to find in the cache (`warm_bytes`) also stops where
-// its slots would push each other out of the last level: else "hot" would mean memory for a kernel that happens to be
-// short.  The fastest arm decides for all, so that all meet their data in the same state.
+// for the target; never more than memory allows slots for.  What a call is to find in the cache (`warm_bytes`) also
+// stops where its slots would push each other out of the last level: else "hot" would mean memory for a kernel that
+// happens to be short.  The fastest arm decides for all, so that all meet their data in the same state.
 int CallsPerUnit(double fastest_seconds, int64_t bytes_per_call, int64_t warm_bytes, const UnitLimits& limits);
 
 // Of the bytes that a call touches, those that its workload's state leaves in the caches: all, none, or all but the

@@ -81,8 +81,7 @@ class Forest::Grower {
       if (cut.feature >= 0 && cut.gain > best.gain) best = cut;
     }
     if (best.feature < 0) return;
-    const auto middle =
-        std::stable_partition(rows.begin(), rows.end(), [&](uint32_t row) { return Left(row, best); });
+    const auto middle = std::stable_partition(rows.begin(), rows.end(), [&](uint32_t row) { return Left(row, best); });
     const auto lefts = static_cast<size_t>(middle - rows.begin());
     const size_t left = nodes_.size();
     nodes_.resize(left + 2);

@@ -37,9 +37,9 @@ class Forest {
   struct Node {
     int feature = -1;  // -1: a leaf
     bool words = false;
-    double split = 0;    // ordered: below it to the left; words: equal to it to the left
-    double mean = 0;     // of a leaf
-    uint32_t left = 0;   // its sibling comes right behind it
+    double split = 0;   // ordered: below it to the left; words: equal to it to the left
+    double mean = 0;    // of a leaf
+    uint32_t left = 0;  // its sibling comes right behind it
   };
   class Grower;
   std::vector<std::vector<Node>> trees_;

@@ -52,7 +52,8 @@ TEST(Forest, IsTheSameForTheSameStreamAndBearsConstants) {
   EXPECT_EQ(a.mean, 3);
   EXPECT_EQ(a.spread, 0);
   EXPECT_EQ(a.mean, b.mean);
-  const Prediction alone = Forest::Fit(scales, {{7, 1}}, std::vector<double>{2.5}, {}, one).At(std::vector<double>{0, 0});
+  const Prediction alone =
+      Forest::Fit(scales, {{7, 1}}, std::vector<double>{2.5}, {}, one).At(std::vector<double>{0, 0});
   EXPECT_EQ(alone.mean, 2.5);
 }
 

@@ -114,8 +114,7 @@ Features::Features(const Space& space) {
 std::vector<double> Features::Row(const Point& point) const {
   std::vector<double> row(scales_.size(), kAbsent);
   row[0] = static_cast<double>(point.family);
-  for (size_t d = 0; d < point.at.size(); ++d)
-    row[column_[point.family][d]] = number_[point.family][d][point.at[d]];
+  for (size_t d = 0; d < point.at.size(); ++d) row[column_[point.family][d]] = number_[point.family][d][point.at[d]];
   return row;
 }
 

@@ -41,9 +41,8 @@ double NormalDensity(double z) { return 0.39894228040143268 * PlainExp(-0.5 * z 
 // Abramowitz and Stegun, 26.2.17.
 double NormalBelow(double z) {
   const double t = 1 / (1 + 0.2316419 * std::abs(z));
-  const double tail =
-      NormalDensity(z) *
-      ((((1.330274429 * t - 1.821255978) * t + 1.781477937) * t - 0.356563782) * t + 0.319381530) * t;
+  const double tail = NormalDensity(z) *
+                      ((((1.330274429 * t - 1.821255978) * t + 1.781477937) * t - 0.356563782) * t + 0.319381530) * t;
   return z < 0 ? tail : 1 - tail;
 }
 

@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kPattern = "mlmlmlrmlmlmlmlrlmlm";
 
 constexpr size_t kElites = 4, kMoreElites = 10;
-constexpr double kRankPower = 1.5;      // an elite of rank r is a parent with weight r^-1.5
+constexpr double kRankPower = 1.5;         // an elite of rank r is a parent with weight r^-1.5
 constexpr int kWiden = 40, kRestart = 80;  // attempts without improvement
-constexpr int kNewRegion = 2;           // a restart leads from a point farther than this from the best
+constexpr int kNewRegion = 2;              // a restart leads from a point farther than this from the best
 
 constexpr int kRandomCandidates = 100;
 constexpr int kDoubleMoves = 20;  // of each elite
@@ -78,8 +78,8 @@ void Mix::Begin(const Standing& standing, Stream& /*stream*/) {
         wins_[i] *= kDecay;
         losses_[i] *= kDecay;
       }
-      const bool good = seen.fate == Fate::kMeasured &&
-                        static_cast<double>(place) <= kGoodShare * static_cast<double>(sorted.size());
+      const bool good =
+          seen.fate == Fate::kMeasured && static_cast<double>(place) <= kGoodShare * static_cast<double>(sorted.size());
       (good ? wins_ : losses_)[at] += 1;
     }
     if (seen.fate == Fate::kMeasured) sorted.insert(sorted.begin() + place, seen.log_seconds);

@@ -11,8 +11,7 @@ namespace assay {
 
 // The default: of twenty slots nine ask a model (expected improvement of log time, times the chance to run and to be
 // right), nine move locally around several elites with operators that earn their share, two are random legal points.
-// On stagnation more elites and more random points, then a new region.  The proportions, the model and the moves are
-// those that did best in a replay of twenty recorded spaces (shared research, search.md 4.3).
+// On stagnation more elites and more random points, then a new region. 
 class Mix : public RoundProposer {
  public:
   Mix(const Space& space, const Seed& seed) : RoundProposer(space, seed), features_(space) {}
@@ -41,12 +40,12 @@ class Mix : public RoundProposer {
   Features features_;
   // Of the round under way.
   std::optional<Knowledge> knowledge_;
-  size_t start_ = 0;                         // random points before anything else
+  size_t start_ = 0;  // random points before anything else
   std::vector<const Observation*> elites_;
   std::vector<Scored> scored_;
   bool fitted_ = false;
-  std::vector<double> wins_, losses_;        // by operator, decayed
-  std::vector<Point> taken_;                 // of this round
+  std::vector<double> wins_, losses_;  // by operator, decayed
+  std::vector<Point> taken_;           // of this round
 };
 
 }  // namespace assay
