@@ -9,9 +9,9 @@
 
 namespace assay {
 
-// The default: of twenty slots nine ask a model (expected improvement of log time, times the chance to run and to be
+// Of twenty slots nine ask a model (expected improvement of log time, times the chance to run and to be
 // right), nine move locally around several elites with operators that earn their share, two are random legal points.
-// On stagnation more elites and more random points, then a new region. 
+// On stagnation more elites and more random points, then a new region.
 class Mix : public RoundProposer {
  public:
   Mix(const Space& space, const Seed& seed) : RoundProposer(space, seed), features_(space) {}
