@@ -199,7 +199,7 @@ def inside(folder, tries):
                 figures.run(folder, "bench", toy, file, "--aa", "--threads", threads, "--json", out)
                 report = json.loads(out.read_text())
                 # Not those of the control, which does 3 % more.
-                shared = [u for u in report["units"] if not u[7] and not u[8] and not u[1].endswith("+ 3 %")]
+                shared = [u for u in report["units"] if not u[7] and not u[8] and u[1] != report["design"]["planted"]]
                 artifact = artifact or folder / f".assay/cache/objects/{report['arms'][0]['file_hash']}.so"
                 calls = calls or median([u[3] for u in shared])
                 loop = in_one_process(program, artifact, calls, threads)

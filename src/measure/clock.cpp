@@ -21,6 +21,13 @@ namespace {
 constexpr double kDropBelow = 0.7;
 constexpr double kLongCall = 10e-3;  // several times what makes a call a unit of its own
 
+Error OthersAreBusy(std::chrono::milliseconds patience) {
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("others have been timing, building or checking on this machine for {}; wait for them or stop them",
+                  Seconds(std::chrono::duration<double>(patience).count()))};
+}
+
 const Rejected* RejectionOf(const GroupResult& group, const std::string& arm) {
   for (const auto& [name, why] : group.rejected) {
     if (name == arm) return &why;
@@ -70,13 +77,6 @@ Status KernelTimer::State::Prepare(const Contract& asked) {
   contract = &asked;
   contract_hash = asked.hash;
   return Ok();
-}
-
-static Error OthersAreBusy(std::chrono::milliseconds patience) {
-  return Error{
-      ErrorCode::kUnavailable,
-      fmt::format("others have been timing, building or checking on this machine for {}; wait for them or stop them",
-                  Seconds(std::chrono::duration<double>(patience).count()))};
 }
 
 Result<MachineLease> KernelTimer::State::Lease() {

@@ -2,7 +2,6 @@
 #include "search/knowledge.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "search/plain_math.h"
@@ -26,12 +25,6 @@ bool RanOutOfSomething(const Attempt& attempt) {
   if (!attempt.rejected) return false;
   const Reason reason = attempt.rejected->reason;
   return reason == Reason::kCrash || reason == Reason::kHang || reason == Reason::kOutOfMemory;
-}
-
-int64_t Integer(const std::string& text) {
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
 }
 
 }  // namespace
@@ -74,6 +67,9 @@ Features::Features(const Space& space) {
     const Template& t = space.family(family);
     return dimension < t.knobs.size() ? t.knobs[dimension].values : t.flags[dimension - t.knobs.size()].options;
   };
+  const auto number_of = [&](size_t family, size_t dimension, const std::string& value) {
+    return std::get<int64_t>(KnobValue(space.family(family).knobs[dimension], value).data);
+  };
   const auto key = [&](size_t family, size_t dimension) {
     const Dimension& d = space.dimensions(family)[dimension];
     return (d.ordered ? "n " : "w ") + d.name;
@@ -82,7 +78,7 @@ Features::Features(const Space& space) {
     for (size_t d = 0; d < space.dimensions(f).size(); ++d) {
       for (const std::string& value : values(f, d)) {
         if (space.dimensions(f)[d].ordered) {
-          numbers[key(f, d)].insert(Integer(value));
+          numbers[key(f, d)].insert(number_of(f, d, value));
         } else {
           words[key(f, d)].insert(value);
         }
@@ -103,7 +99,7 @@ Features::Features(const Space& space) {
       // By rank among all values: powers of two lie as far from each other as their neighbours do.
       for (const std::string& value : values(f, d)) {
         const auto rank = space.dimensions(f)[d].ordered
-                              ? std::distance(numbers[name].begin(), numbers[name].find(Integer(value)))
+                              ? std::distance(numbers[name].begin(), numbers[name].find(number_of(f, d, value)))
                               : std::distance(words[name].begin(), words[name].find(value));
         ranks.push_back(static_cast<double>(rank));
       }

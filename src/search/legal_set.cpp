@@ -16,13 +16,6 @@ constexpr size_t kMostSteps = 30'000'000;
 constexpr size_t kMostStepsOfADraw = 200'000;
 constexpr int kDraws = 2000;
 
-Value ToValue(const Knob& knob, const std::string& text) {
-  if (!knob.integers) return Value{text};
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return Value{number};
-}
-
 uint16_t DefaultIndex(const Knob& knob) {
   const auto at = std::find(knob.values.begin(), knob.values.end(), knob.default_value);
   return at == knob.values.end() ? uint16_t{0} : static_cast<uint16_t>(at - knob.values.begin());
@@ -43,7 +36,20 @@ std::vector<size_t> PlacesOf(const Expression& expression, const std::vector<std
   return places;
 }
 
+// A condition that cannot be evaluated at a point (division by zero) excludes the point.
+bool Holds(const BoundExpression& condition, std::span<const Value> values) {
+  const Result<bool> value = condition.EvaluateCondition(values);
+  return value.ok() && value.value();
+}
+
 }  // namespace
+
+Value KnobValue(const Knob& knob, const std::string& text) {
+  if (!knob.integers) return Value{text};
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return Value{number};
+}
 
 // Depth first through the settings, with the values of assigned knobs beside their indices.
 class LegalSet::Walk {
@@ -64,7 +70,7 @@ class LegalSet::Walk {
   bool Descend(size_t depth, Seen& seen, First& first) {
     if (depth == set_.knobs_) return seen(std::span<const uint16_t>(setting_));
     const size_t knob = set_.order_[depth];
-    const bool on = !set_.switch_on_[knob] || True(*set_.switch_on_[knob]);
+    const bool on = !set_.switch_on_[knob] || Holds(*set_.switch_on_[knob], values_);
     const size_t count = on ? set_.values_[knob].size() : 1, start = on ? first(count) : set_.defaults_[knob];
     for (size_t i = 0; i < count; ++i) {
       if (++steps_ > most_steps_) return false;
@@ -77,11 +83,7 @@ class LegalSet::Walk {
   }
   bool CanStillHold(size_t assigned) const {
     return std::all_of(set_.conditions_.begin(), set_.conditions_.end(),
-                       [&](const Condition& c) { return c.ready != assigned || True(c.holds); });
-  }
-  bool True(const BoundExpression& condition) const {
-    const Result<bool> value = condition.EvaluateCondition(values_);
-    return value.ok() && value.value();
+                       [&](const Condition& c) { return c.ready != assigned || Holds(c.holds, values_); });
   }
 
   const LegalSet& set_;
@@ -143,7 +145,7 @@ Result<std::optional<LegalSet>> LegalSet::Find(const Template& family, size_t mo
   const std::vector<std::string> names = NamesOf(family);
   for (const Knob& knob : family.knobs) {
     std::vector<Value>& values = set.values_.emplace_back();
-    for (const std::string& text : knob.values) values.push_back(ToValue(knob, text));
+    for (const std::string& text : knob.values) values.push_back(KnobValue(knob, text));
     set.defaults_.push_back(DefaultIndex(knob));
     std::optional<BoundExpression>& on = set.switch_on_.emplace_back();
     if (knob.only_if) {
@@ -238,29 +240,32 @@ bool LegalSet::Contains(std::span<const uint16_t> setting) const {
   return low < size() && std::ranges::equal(At(low), setting);
 }
 
-bool LegalSet::Holds(const BoundExpression& condition, std::span<const uint16_t> setting) const {
+std::vector<Value> LegalSet::ValuesOf(std::span<const uint16_t> setting) const {
   std::vector<Value> values(knobs_);
   for (size_t k = 0; k < knobs_; ++k) values[k] = values_[k][setting[k]];
-  // A condition that cannot be evaluated at a point (division by zero) excludes the point.
-  const Result<bool> value = condition.EvaluateCondition(values);
-  return value.ok() && value.value();
+  return values;
 }
 
 bool LegalSet::AllHold(std::span<const uint16_t> setting) const {
+  const std::vector<Value> values = ValuesOf(setting);
   return std::all_of(conditions_.begin(), conditions_.end(),
-                     [&](const Condition& condition) { return Holds(condition.holds, setting); });
+                     [&](const Condition& condition) { return Holds(condition.holds, values); });
 }
 
 void LegalSet::Normalise(std::span<uint16_t> setting) const {
+  std::vector<Value> values = ValuesOf(setting);
   // In the order of assignment: what a knob's `if` names is settled before it.
   for (const size_t knob : order_) {
-    if (switch_on_[knob] && !Holds(*switch_on_[knob], setting)) setting[knob] = defaults_[knob];
+    if (!switch_on_[knob] || Holds(*switch_on_[knob], values)) continue;
+    setting[knob] = defaults_[knob];
+    values[knob] = values_[knob][defaults_[knob]];
   }
 }
 
 std::vector<bool> LegalSet::SwitchedOn(std::span<const uint16_t> setting) const {
+  const std::vector<Value> values = ValuesOf(setting);
   std::vector<bool> on;
-  for (size_t k = 0; k < knobs_; ++k) on.push_back(!switch_on_[k] || Holds(*switch_on_[k], setting));
+  for (const auto& condition : switch_on_) on.push_back(!condition || Holds(*condition, values));
   return on;
 }
 

@@ -13,6 +13,9 @@
 
 namespace assay {
 
+// A knob's value as conditions see it.
+Value KnobValue(const Knob& knob, const std::string& text);
+
 // The legal settings of a template's knobs: every `when` holds, and a knob whose `if` does not hold has its default.
 // Found by assigning one knob after another, and leaving a branch as soon as a condition over assigned knobs fails.
 class LegalSet {
@@ -28,6 +31,7 @@ class LegalSet {
   size_t size() const { return knobs_ == 0 ? 1 : rows_.size() / knobs_; }  // of an enumerated one
   // In lexicographic order.
   std::span<const uint16_t> At(size_t index) const;
+  const std::vector<uint16_t>& defaults() const { return defaults_; }  // legal or not
   bool Contains(std::span<const uint16_t> setting) const;
   // Switched-off knobs get their default.
   void Normalise(std::span<uint16_t> setting) const;
@@ -48,7 +52,7 @@ class LegalSet {
   static Result<std::optional<LegalSet>> Find(const Template& family, size_t most);
   static Result<std::vector<size_t>> OrderOf(const Template& family);
   static std::string Culprits(const Template& family);
-  bool Holds(const BoundExpression& condition, std::span<const uint16_t> setting) const;
+  std::vector<Value> ValuesOf(std::span<const uint16_t> setting) const;
   bool AllHold(std::span<const uint16_t> setting) const;
 
   size_t knobs_ = 0;

@@ -78,13 +78,16 @@ bool Space::Legal(const Point& point) const {
 }
 
 std::optional<Point> Space::Defaults(size_t family) const {
-  const Template& t = families_[family].source;
-  Point point{family, {}};
-  for (const Knob& knob : t.knobs) {
-    const auto at = std::find(knob.values.begin(), knob.values.end(), knob.default_value);
-    point.at.push_back(at == knob.values.end() ? uint16_t{0} : static_cast<uint16_t>(at - knob.values.begin()));
-  }
-  point.at.resize(point.at.size() + t.flags.size(), 0);
+  const Family& f = families_[family];
+  Point point{family, f.legal.defaults()};
+  point.at.resize(f.dimensions.size(), 0);
+  if (!Legal(point)) return std::nullopt;
+  return point;
+}
+
+std::optional<Point> Space::Settled(Point point) const {
+  const Family& f = families_[point.family];
+  f.legal.Normalise(std::span<uint16_t>(point.at).first(f.source.knobs.size()));
   if (!Legal(point)) return std::nullopt;
   return point;
 }
@@ -102,12 +105,11 @@ std::optional<Point> Space::Random(size_t family, Stream& stream) const {
 std::optional<Point> Space::Random(Stream& stream) const { return Random(stream.Below(families()), stream); }
 
 std::optional<Point> Space::With(const Point& point, size_t dimension, size_t value) const {
-  const Family& f = families_[point.family];
   Point changed = point;
   changed.at[dimension] = static_cast<uint16_t>(value);
-  f.legal.Normalise(std::span<uint16_t>(changed.at).first(f.source.knobs.size()));
-  if (changed == point || !Legal(changed)) return std::nullopt;
-  return changed;
+  std::optional<Point> settled = Settled(std::move(changed));
+  if (settled == point) return std::nullopt;
+  return settled;
 }
 
 std::optional<Point> Space::Mutate(const Point& from, int changes, bool step, Stream& stream) const {
@@ -126,22 +128,21 @@ std::optional<Point> Space::Mutate(const Point& from, int changes, bool step, St
         index = static_cast<uint16_t>(stream.Below(dimension.count));
       }
     }
-    f.legal.Normalise(std::span<uint16_t>(point.at).first(f.source.knobs.size()));
-    if (point != from && Legal(point)) return point;
+    const std::optional<Point> settled = Settled(std::move(point));
+    if (settled && *settled != from) return settled;
   }
   return std::nullopt;
 }
 
 std::optional<Point> Space::Cross(const Point& a, const Point& b, Stream& stream) const {
   ASSAY_CHECK(a.family == b.family);
-  const Family& f = families_[a.family];
   for (int draw = 0; draw < kTries; ++draw) {
     Point point = a;
     for (size_t d = 0; d < point.at.size(); ++d) {
       if (stream.Below(2) == 1) point.at[d] = b.at[d];
     }
-    f.legal.Normalise(std::span<uint16_t>(point.at).first(f.source.knobs.size()));
-    if (point != a && point != b && Legal(point)) return point;
+    const std::optional<Point> settled = Settled(std::move(point));
+    if (settled && *settled != a && *settled != b) return settled;
   }
   return std::nullopt;
 }

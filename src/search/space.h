@@ -70,6 +70,8 @@ class Space {
   std::optional<Point> PointOf(const Candidate& candidate) const;
 
  private:
+  // The point with switched-off knobs at their default; nothing when it is not legal.
+  std::optional<Point> Settled(Point point) const;
   struct Family {
     Template source;
     std::vector<Dimension> dimensions;

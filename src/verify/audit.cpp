@@ -162,18 +162,17 @@ Result<std::optional<Rejected>> SliceAuditor::Audit(std::span<const TimedCall> c
   // Which calls of a unit are compared is drawn now, after its end: a short kernel has 64 calls in a
   // unit, and comparing each would cost a hundred times what it measures.
   std::set<size_t> drawn;
-  const auto plan_of = [](const TimedCall& call) {
-    return PlanOf(*call.contract, *call.shape, call.found ? kFewestFound : kFewestSlices);
-  };
-  const size_t most_calls = calls.empty() ? 0 : std::min(calls.size(), plan_of(calls.front()).calls);
-  while (drawn.size() < most_calls) drawn.insert(state_->stream.Below(calls.size()));
+  if (calls.empty()) return std::optional<Rejected>();
+  // The calls of a unit are of one contract and shape, and read what one kind of source wrote.
+  const TimedCall& any = calls.front();
+  const AuditPlan plan = PlanOf(*any.contract, *any.shape, any.found ? kFewestFound : kFewestSlices);
+  while (drawn.size() < std::min(calls.size(), plan.calls)) drawn.insert(state_->stream.Below(calls.size()));
   for (size_t c = 0; c < calls.size(); ++c) {
     const TimedCall& call = calls[c];
     // Whoever leaves out whole calls leaves poison behind: a look at all of them is cheap.
     if (!drawn.contains(c) && !LooksSkipped(call, state_->stream)) continue;
     const Contract& contract = *call.contract;
-    const std::vector<int64_t> slices =
-        SecretSlices(SliceCount(contract, *call.shape), plan_of(call).slices, state_->stream);
+    const std::vector<int64_t> slices = SecretSlices(SliceCount(contract, *call.shape), plan.slices, state_->stream);
     if (slices.empty()) continue;
     ASSAY_TRY(Reference* const reference, state_->ReferenceOf(contract));
     // Elements have bounds for their worst case.  What is as precise as an honest kernel is known of values that the

@@ -84,6 +84,7 @@ INLINE void Fence() {
 
 // `rest` is in the lanes beyond n. As -inf they count for nothing: exp(-inf) = 0.
 INLINE Vector LoadPart(const float* p, int64_t n, float rest = -__builtin_inff()) {
+  if (n == 0) return Set(rest);
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = rest;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];

@@ -83,6 +83,7 @@ INLINE void Fence() {
 
 // `rest` is in the lanes beyond n. As -inf they count for nothing: exp(-inf) = 0.
 INLINE Vector LoadPart(const float* p, int64_t n, float rest = -__builtin_inff()) {
+  if (n == 0) return Set(rest);
   alignas(kBytes) float lane[kLanes];
   for (int i = 0; i < kLanes; ++i) lane[i] = rest;
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
@@ -177,12 +178,10 @@ static void Rows(const float* x, float* y, int64_t from, int64_t to, int64_t col
     in += head;
     out += head;
 
+    const Vector least = Less(LoadPart(in - head, head, __builtin_inff()),
+                              LoadPart(in + columns - head - tail, tail, __builtin_inff()));
     Vector max[UNROLL], min[UNROLL];
-    for (int u = 0; u < UNROLL; ++u) {
-      max[u] = Greater(first, final);
-      min[u] = Less(LoadPart(in - head, head, __builtin_inff()),
-                    LoadPart(in + columns - head - tail, tail, __builtin_inff()));
-    }
+    for (int u = 0; u < UNROLL; ++u) max[u] = Greater(first, final), min[u] = least;
     Each(
         body, [&](int64_t at, int u) __attribute__((always_inline)) {
           const Vector v = Load(in + at);

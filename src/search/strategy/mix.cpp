@@ -15,7 +15,6 @@ namespace {
 constexpr std::string_view kPattern = "mlmlmlrmlmlmlmlrlmlm";
 
 constexpr size_t kElites = 4, kMoreElites = 10;
-constexpr double kRankPower = 1.5;         // an elite of rank r is a parent with weight r^-1.5
 constexpr int kWiden = 40, kRestart = 80;  // attempts without improvement
 constexpr int kNewRegion = 2;              // a restart leads from a point farther than this from the best
 
@@ -30,6 +29,7 @@ constexpr double kGoodShare = 0.05;  // an operator earns by what comes among th
 
 constexpr int kStartDraws = 20;
 constexpr std::array<std::string_view, 4> kOperators = {"any value", "one step", "two values", "crossover"};
+enum Operator : size_t { kAnyValue, kOneStep, kTwoValues, kCrossover };  // as named above
 constexpr std::string_view kModelName = "model", kStartName = "start", kExplorerName = "explorer";
 
 double StandardNormal(Stream& stream) {
@@ -57,7 +57,7 @@ double Beta(double wins, double losses, Stream& stream) {
 
 }  // namespace
 
-void Mix::Begin(const Standing& standing, Stream& /*stream*/) {
+void Mix::Begin(const Standing& standing) {
   knowledge_.emplace(space(), standing);
   const size_t budget = standing.attempts->size() + static_cast<size_t>(std::max(standing.remaining, 0));
   start_ = std::clamp<size_t>(budget / 12, 4, 10);
@@ -161,23 +161,24 @@ std::optional<RoundProposer::Slot> Mix::Anywhere(Stream& stream) {
   return Slot{*point, {}, std::string(kExplorerName)};
 }
 
+// An elite of rank r, from 1, with weight r^-1.5.
 const Observation& Mix::Parent(Stream& stream) const {
+  const auto weight = [](size_t place) {
+    const double rank = static_cast<double>(place) + 1;
+    return 1 / (rank * std::sqrt(rank));
+  };
   double all = 0;
-  for (size_t rank = 0; rank < elites_.size(); ++rank) {
-    const double r = static_cast<double>(rank) + 1;
-    all += 1 / (r * std::sqrt(r));
-  }
+  for (size_t place = 0; place < elites_.size(); ++place) all += weight(place);
   double drawn = stream.Unit() * all;
-  for (size_t rank = 0; rank < elites_.size(); ++rank) {
-    const double r = static_cast<double>(rank) + 1;
-    drawn -= 1 / (r * std::sqrt(r));
-    if (drawn < 0) return *elites_[rank];
+  for (size_t place = 0; place < elites_.size(); ++place) {
+    drawn -= weight(place);
+    if (drawn < 0) return *elites_[place];
   }
   return *elites_.front();
 }
 
 std::optional<RoundProposer::Slot> Mix::Local(Stream& stream) {
-  size_t op = 0;
+  size_t op = kAnyValue;
   double best = -1;
   for (size_t i = 0; i < kOperators.size(); ++i) {
     const double share = Beta(wins_[i], losses_[i], stream);
@@ -186,13 +187,13 @@ std::optional<RoundProposer::Slot> Mix::Local(Stream& stream) {
   const Observation& parent = Parent(stream);
   std::vector<int64_t> parents = {parent.ordinal};
   std::optional<Point> point;
-  if (op == 3) {
+  if (op == kCrossover) {
     const Observation& other = Parent(stream);
     if (other.ordinal == parent.ordinal || other.point->family != parent.point->family) return std::nullopt;
     point = space().Cross(*parent.point, *other.point, stream);
     parents.push_back(other.ordinal);
   } else {
-    point = space().Mutate(*parent.point, op == 2 ? 2 : 1, op == 1, stream);
+    point = space().Mutate(*parent.point, op == kTwoValues ? 2 : 1, op == kOneStep, stream);
   }
   if (!point) return std::nullopt;
   return Slot{*std::move(point), std::move(parents), std::string(kOperators[op])};

@@ -18,7 +18,7 @@ class Mix : public RoundProposer {
   std::string name() const override { return "mix"; }
 
  protected:
-  void Begin(const Standing& standing, Stream& stream) override;
+  void Begin(const Standing& standing) override;
   std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) override;
   void Accepted(const Point& point) override { taken_.push_back(point); }
 

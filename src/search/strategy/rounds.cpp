@@ -13,7 +13,7 @@ Result<std::vector<Proposal>> RoundProposer::Propose(const Standing& standing, i
   std::set<Digest> known;
   for (const Attempt& attempt : attempts) known.insert(attempt.proposal.candidate.id);
   std::vector<Proposal> proposals;
-  Begin(standing, stream);
+  Begin(standing);
   const auto add = [&](const Slot& slot) {
     Proposal proposal{space_.ToCandidate(slot.point), slot.parents, slot.proposer, ""};
     if (!known.insert(proposal.candidate.id).second) return false;

@@ -24,7 +24,7 @@ class RoundProposer : public Proposer {
     std::string proposer;
   };
   // Before the first slot of a round.
-  virtual void Begin(const Standing& /*standing*/, Stream& /*stream*/) {}
+  virtual void Begin(const Standing& /*standing*/) {}
   // One proposal for the `index`-th place of the campaign; nothing when it found none.
   virtual std::optional<Slot> Fill(const Standing& standing, size_t index, Stream& stream) = 0;
   // A slot became a proposal; others were proposed before and are drawn again.
